@@ -12,7 +12,7 @@ _YOUNG_ROUNDS = 20
 _MIDDLE_ROUNDS = 50
 # Of a process that stays: the trees of texts long gone are cycles, and only a full collection
 # finds those that have become old. Python adds the condition that a quarter of all is new.
-_ROUNDS_OF_A_SERVER = (2, 2)
+_OF_A_SERVER = (100_000, 2, 3)
 
 
 def collect_seldom(*, stays: bool = False) -> None:
@@ -22,5 +22,4 @@ def collect_seldom(*, stays: bool = False) -> None:
         stays: the program runs until someone ends it, so that its garbage must not pile up.
     """
     gc.freeze()
-    rounds = _ROUNDS_OF_A_SERVER if stays else (_YOUNG_ROUNDS, _MIDDLE_ROUNDS)
-    gc.set_threshold(_NEW_OBJECTS, *rounds)
+    gc.set_threshold(*(_OF_A_SERVER if stays else (_NEW_OBJECTS, _YOUNG_ROUNDS, _MIDDLE_ROUNDS)))

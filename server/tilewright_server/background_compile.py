@@ -8,7 +8,7 @@ from tilewright_server.analysis_cache import Analysis
 from tilewright_server.context import ServerContext
 from tilewright_server.jobs.inspect import inspect, stop_inspecting
 from tilewright_server.jobs.manager import Job, JobKind
-from tilewright_server.settings import CompileRun
+from tilewright_server.settings import CompileRun, Settings
 from tilewright_server.snapshot import Snapshot
 
 _OPENED_S = 0.3
@@ -24,12 +24,12 @@ class Compiling:
 
     def opened(self, uri: str) -> None:
         """Compile a document that came into view, or whose surroundings changed."""
-        if self._server.settings.compiled.run is CompileRun.OPEN_AND_SAVE:
+        if self._server.settings_of(uri).compiled.run is CompileRun.OPEN_AND_SAVE:
             self._soon(uri, _OPENED_S)
 
     def saved(self, uri: str) -> None:
         """Compile a document as it was written."""
-        if self._server.settings.compiled.run is not CompileRun.OFF:
+        if self._server.settings_of(uri).compiled.run is not CompileRun.OFF:
             self._soon(uri, 0.0)
 
     def changed(self, uri: str) -> None:
@@ -67,7 +67,7 @@ async def compile_if_new(server: ServerContext, uri: str) -> None:
     if not kernels:
         return
     targets = await compile_targets(server, snapshot)
-    identity = _identity(server, analysis, kernels, targets)
+    identity = _identity(server.settings_of(uri), analysis, kernels, targets)
     running = server.jobs.active(JobKind.COMPILE, uri)
     if any(job.text_hash == identity for job in running) or server.snapshot(uri) is not snapshot:
         return
@@ -100,13 +100,13 @@ def compilable(analysis: Analysis) -> tuple[str, ...]:
 
 async def compile_targets(server: ServerContext, snapshot: Snapshot) -> tuple[str, ...]:
     """The chips that a document is compiled for."""
-    named = tuple(dict.fromkeys(server.settings.compiled.targets))
+    named = tuple(dict.fromkeys(server.settings_of(snapshot.uri).compiled.targets))
     return named or (await server.pick_target(snapshot),)
 
 
 def _identity(
-    server: ServerContext, analysis: Analysis, kernels: tuple[str, ...], targets: object
+    settings: Settings, analysis: Analysis, kernels: tuple[str, ...], targets: object
 ) -> str:
     keys = [analysis.facts_keys.get(name) for name in kernels]
-    parts = (keys, targets, server.settings.python, server.settings.device)
+    parts = (keys, targets, settings.python, settings.device)
     return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -32,7 +32,7 @@ class ChipChoice:
         Args:
             follow: whatever a person chose for this document.
         """
-        settings = self._server.settings
+        settings = self._server.settings_of(snapshot.uri)
         picked = None if follow else settings.file_targets.get(snapshot.uri)
         named = [(split_target(settings.target), _SETTING)] if settings.target else []
         named += [(project.target, _PROJECTS)] if project.target else []
@@ -49,7 +49,7 @@ class ChipChoice:
 
     async def of(self, snapshot: Snapshot, *, follow: bool = False) -> ChosenTarget:
         """The chip; this machine is asked where its answer can matter."""
-        server, settings = self._server, self._server.settings
+        server, settings = self._server, self._server.settings_of(snapshot.uri)
         project = await server.project(snapshot)
         picked = snapshot.uri in settings.file_targets and not follow
         if not (picked or settings.target or project.target):
@@ -62,7 +62,7 @@ class ChipChoice:
         if chosen.target is not None and chosen.target.backend == "neuron":
             return tuple(dict.fromkeys(map(str, (chosen.target, *neuron_targets()))))
         own = () if chosen.origin is Origin.DEFAULT else (str(chosen.target),)
-        return tuple(dict.fromkeys((*own, *self._server.settings.targets)))
+        return tuple(dict.fromkeys((*own, *self._server.settings_of(snapshot.uri).targets)))
 
     async def machine(self) -> str | None:
         """This machine's chip; it is not asked where kernels run in the interpreter anyway."""

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import os
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -88,6 +88,7 @@ class ServerContext(LanguageServer):
     Attributes:
         client: what the client can do; known from ``initialize`` on.
         settings: valid at every moment, defaults at first; ``revision`` counts their changes.
+        folder_settings: those of the client's folders, by URI, where it has several.
         triton: the user's Triton as (major, minor), None until known.
     """
 
@@ -111,6 +112,7 @@ class ServerContext(LanguageServer):
         )
         self.client = ClientFeatures()
         self.settings = Settings()
+        self.folder_settings: Mapping[str, Settings] = {}
         self.model_keys = ModelKeys(os.environ)
         self.consents = Consents()
         self.initial_options: Any = None
@@ -152,6 +154,11 @@ class ServerContext(LanguageServer):
     @abstractmethod
     def refresh(self, uri: str | None = None) -> None:
         """Show new facts that do not come from the text: for one document, or for all."""
+
+    def settings_of(self, uri: str) -> Settings:
+        """The settings of the innermost folder of the client that a document lies in."""
+        around = [f for f in self.folder_settings if f"{uri}/".startswith(f"{f.rstrip('/')}/")]
+        return self.folder_settings[max(around, key=len)] if around else self.settings
 
     def snapshot(self, uri: str) -> Snapshot | None:
         """The present version of an open document."""

@@ -9,6 +9,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from tilewright.analysis.model import AnalysisContext
+from tilewright.checking.file_watch import FileWatch
 from tilewright.checking.target import Origin
 from tilewright_server.analysis_cache import Analysis, AnalysisService, Parsed
 from tilewright_server.backend import Engine
@@ -61,6 +62,7 @@ class TilewrightServer(ServerContext):
         self.chip = ChipChoice(self)
         self.pages = RulePages()
         self.index = WorkspaceIndex(self)
+        self.watch: FileWatch | None = None
         self.sent_tokens = SentTokens()
         self.last_good = LastGood()
 
@@ -152,5 +154,7 @@ class TilewrightServer(ServerContext):
 
     def shutdown(self) -> None:
         self.index.close()
+        if self.watch is not None:
+            self.watch.close()
         self.pool.shutdown(wait=False, cancel_futures=True)
         super().shutdown()  # type: ignore[no-untyped-call]

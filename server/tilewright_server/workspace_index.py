@@ -60,11 +60,11 @@ class WorkspaceIndex:
 
     async def kernels(self) -> list[FoundKernel]:
         """The kernels of all files."""
-        return await self._run(lambda: list(self._kernels(self._roots(), self._texts())))
+        return await self._run(lambda: list(self._kernels(self.roots(), self._texts())))
 
     async def mention(self, words: tuple[str, str], beside: Path) -> Mention | None:
         """The first other file that has both words; see ``mention``."""
-        roots, texts = self._roots() or (beside.parent,), self._texts()
+        roots, texts = self.roots() or (beside.parent,), self._texts()
         return await self._run(lambda: mention(self._files(roots), texts, words, beside))
 
     def close(self) -> None:
@@ -75,7 +75,8 @@ class WorkspaceIndex:
     async def _run(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
-    def _roots(self) -> tuple[Path, ...]:
+    def roots(self) -> tuple[Path, ...]:
+        """The client's folders on this machine."""
         workspace = self._server.workspace
         uris = list(workspace.folders) or [workspace.root_uri]
         paths = (to_fs_path(uri) for uri in uris if uri and uri.startswith("file:"))

@@ -50,6 +50,7 @@ class FileWatch:
                     report(path)
 
         self._observer = Observer() if poll_s is None else PollingObserver(timeout=poll_s)
+        self._observer.daemon = True  # nothing waits for it
         for root in dict.fromkeys(roots):
             folder = root if root.is_dir() else root.parent
             self._observer.schedule(Handler(), str(folder), recursive=root.is_dir())
@@ -61,7 +62,7 @@ class FileWatch:
     def close(self) -> None:
         """Report nothing more."""
         self._observer.stop()
-        self._observer.join()
+        self._observer.join(timeout=1.0)
 
 
 def _changed(event: "FileSystemEvent") -> Iterator[Path]:

@@ -30,7 +30,11 @@ from tilewright_server.features.documents import (
 )
 from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
 from tilewright_server.features.navigation_table import NAVIGATION
-from tilewright_server.features.workspace import did_change_configuration, did_change_watched_files
+from tilewright_server.features.workspace import (
+    did_change_configuration,
+    did_change_watched_files,
+    did_change_workspace_folders,
+)
 from tilewright_server.jobs.engine_host import HOST_COMMAND
 from tilewright_server.jobs.process import ENGINE_COMMAND
 from tilewright_server.lazy import lazy
@@ -66,6 +70,7 @@ ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
     (types.INITIALIZED, initialized, None, nothing),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, did_change_configuration, None, nothing),
     (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, did_change_watched_files, None, nothing),
+    (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, did_change_workspace_folders, None, nothing),
     (types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, DIAGNOSTIC_OPTIONS, no_diagnostics),
     (types.TEXT_DOCUMENT_HOVER, lazy("features.hover", "hover"), None, nothing),
     (types.TEXT_DOCUMENT_INLAY_HINT, lazy("features.inlay_hint", "inlay_hint"), None, nothing),

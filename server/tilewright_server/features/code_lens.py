@@ -44,7 +44,7 @@ async def code_lens(
         return None
     snapshot, analysis = read
     if snapshot.cell is not None:
-        return None  # The engine works on files.
+        return list(cell_lenses(snapshot, analysis))
     lenses = []
     certified = await server.certificates.of(snapshot, analysis)
     launched = {kernel.name for kernel in _entries(analysis.module)}
@@ -66,6 +66,20 @@ async def code_lens(
         for command in commands:
             lenses.append(types.CodeLens(range=snapshot.to_lsp(place), command=command))
     return lenses
+
+
+def cell_lenses(snapshot: Snapshot, analysis: Analysis) -> Iterator[types.CodeLens]:
+    """Of a notebook's cell: what its text says. A click says why nothing is run, and the way on."""
+    for kernel in analysis.module.kernels:
+        if snapshot.holds(kernel.range.line):
+            count = sum(issue.kernel == kernel.name for issue in analysis.issues)
+            issues = "1 issue" if count == 1 else f"{count or 'no'} issues"
+            launched = "launched" if analysis.module.launches_of(kernel.name) else "not launched"
+            title = f"{issues}, {launched} in this notebook; not compiled"
+            subject = {"uri": snapshot.uri, "kernel": kernel.name}
+            command = types.Command(title=title, command=PROFILE, arguments=[subject])
+            place = Range(kernel.range.line, 0, kernel.range.line, 0)
+            yield types.CodeLens(range=snapshot.to_lsp(place), command=command)
 
 
 def _entries(module: Module) -> Iterator[Kernel]:

@@ -40,7 +40,7 @@ def did_save(server: TilewrightServer, params: types.DidSaveTextDocumentParams) 
     # Not every client watches files, and a spec is also checked against the saved source.
     server.background("readProjects", server.read_projects_again)
     server.compiling.saved(params.text_document.uri)
-    if server.settings.trusted and server.settings.profile_on_save:
+    if server.settings.trusted and server.settings_of(params.text_document.uri).profile_on_save:
         server.background("profileOnSave", _profile_if_new, server, params.text_document.uri)
 
 

@@ -12,7 +12,7 @@ from pygls.exceptions import JsonRpcException
 from tilewright import __version__
 from tilewright.collection import collect_seldom
 from tilewright_server.capabilities import ClientFeatures, read_features
-from tilewright_server.features.workspace import WATCHED, load_settings
+from tilewright_server.features.workspace import WATCHED, load_settings, watch_files
 from tilewright_server.lazy import lazy_modules
 from tilewright_server.server import TilewrightServer
 from tilewright_server.settings import read_settings
@@ -39,18 +39,20 @@ async def initialized(server: TilewrightServer, params: types.InitializedParams)
     if wanted:
         server.background("client/registerCapability", _register, server, wanted)
     await load_settings(server)
+    if not server.client.dynamic_watching:
+        watch_files(server)
 
 
 def _read_ahead(server: TilewrightServer) -> None:
     server.engine.issue_type("")
-    collect_seldom()
+    collect_seldom(stays=True)
 
 
 def _import_rest() -> None:
     """What only other requests than those for diagnostics need."""
     for name in lazy_modules():
         import_module(name)
-    collect_seldom()
+    collect_seldom(stays=True)
 
 
 def _registrations(client: ClientFeatures) -> Iterator[types.Registration]:

@@ -211,7 +211,7 @@ async def _run(
     words: Callable[[], str] | None,
 ) -> Outcome:
     path = snapshot.path or ""
-    env = environment(server.settings)
+    env = environment(server.settings_of(snapshot.uri))
     if job.models is not None:
         env = {**env, **server.model_keys.environment(job.models.endpoint)}
     run = EngineRun(command_for(server, job, path), str(Path(path).parent), env, host=server.host)
@@ -242,7 +242,7 @@ def _take(job: Job, event: Mapping[str, Any]) -> bool:
 
 def command_for(server: ServerContext, job: Job, path: str) -> Sequence[str]:
     """The engine's command line for a job."""
-    settings = server.settings
+    settings = server.settings_of(job.uri)
     if job.kind is JobKind.COMPILE:
         return inspect_command(server, path, job.targets)
     if job.original is not None:
@@ -263,10 +263,11 @@ def command_for(server: ServerContext, job: Job, path: str) -> Sequence[str]:
 
 def fix_command(server: ServerContext, job: Job, path: str) -> Sequence[str]:
     """The engine's command line that verifies the text of a file against that before an edit."""
+    settings = server.settings_of(job.uri)
     return [
         *server.engine_command, "verify", path, "--original", job.original or "", "--stdin",
-        "--target", job.target or server.settings.default_target, "--require", "correct",
-        "--device", server.settings.device, "--format", "events",
+        "--target", job.target or settings.default_target, "--require", "correct",
+        "--device", settings.device, "--format", "events",
     ]  # fmt: skip
 
 
@@ -275,7 +276,7 @@ def verify_command(server: ServerContext, job: Job) -> Sequence[str]:
     how = "--renew" if job.renews else "--recheck"
     return [
         *server.engine_command, "verify", how, job.certificate or "", "--stdin",
-        "--device", server.settings.device, "--format", "events",
+        "--device", server.settings_of(job.uri).device, "--format", "events",
     ]  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def remember(
 ) -> int:
     """Store the facts of kernels that are the ones that were sent; their number."""
     stored = 0
-    target = job.target or server.settings.default_target
+    target = job.target or server.settings_of(snapshot.uri).default_target
     hashes = hashes_of(analysis, snapshot)
     for entry in result.get("kernels") or ():
         if (entry["name"], entry["content_hash"]) in hashes:
