@@ -413,10 +413,8 @@ def main() -> None:
 
 
 def host() -> None:
-    """As the engine's process that stays: imported once, forked for each command."""
-    from tilewright.certificates.files import as_json  # noqa: F401  what scenarios use
+    """As the engine's process that stays: forked for each command."""
     from tilewright.cli.engine_process import serve
-    from tilewright.source import parse_module  # noqa: F401
 
     serve(int(sys.argv[2]), main)
 
