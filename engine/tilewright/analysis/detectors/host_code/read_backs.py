@@ -49,12 +49,14 @@ def _in_graph(graph: HostGraph, device: frozenset[HostValue]) -> Iterator[ReadBa
     for use in graph.uses:
         if use.kind is UseKind.OPERATION and isinstance(use.node, ast.Call):
             what = _spelling(use.node)
-            if what is not None and _is_on_device(use.value, device):
+            if what is None or _asks_device(graph, use.place.branches):
+                continue
+            if _is_on_device(use.value, device):
                 yield ReadBack(use.node, what, is_repeated=bool(use.place.loops))
     values = {value.node: value for value in graph.values if value.node is not None}
     for test in _tests(graph.node):
         value = values.get(test)
-        if value is None or value.origin is not Origin.COMPUTED or _asks_kind(test, value):
+        if value is None or value.origin is not Origin.COMPUTED or _asks_kind(value):
             continue
         if _is_on_device(value, device):
             yield ReadBack(test, "This condition", is_condition=True)
@@ -69,10 +71,10 @@ def _spelling(call: ast.Call) -> str | None:
 
 
 def _tests(function: ast.FunctionDef) -> Iterator[ast.expr]:
-    """The parts of conditions that Python turns into a truth value."""
+    """The calls in conditions whose results Python turns into a truth value."""
     for node in nodes_of(function):
         if isinstance(node, ast.If | ast.While):
-            yield from _parts(node.test)
+            yield from (part for part in _parts(node.test) if isinstance(part, ast.Call))
 
 
 def _parts(test: ast.expr) -> Iterator[ast.expr]:
@@ -85,16 +87,15 @@ def _parts(test: ast.expr) -> Iterator[ast.expr]:
         yield test
 
 
-def _asks_kind(test: ast.expr, value: HostValue) -> bool:
-    """``torch.is_complex(x)``, ``x == None``: answered without the elements."""
-    if isinstance(test, ast.Compare):
-        sides = (test.left, *test.comparators)
-        return any(isinstance(s, ast.Constant) and not _is_number(s.value) for s in sides)
+def _asks_kind(value: HostValue) -> bool:
+    """``torch.is_complex(x)``: answered without the elements."""
     return short(value.operation).startswith("is_")
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
+def _asks_device(graph: HostGraph, branches: tuple[int, ...]) -> bool:
+    """Whether a place runs only for tensors of one device, which may be the host's."""
+    tests = (ast.unparse(graph.guards[b].test) for b in branches if b in graph.guards)
+    return any(word in test for test in tests for word in ("cpu", "is_cuda", ".device"))
 
 
 def _is_on_device(value: HostValue, device: frozenset[HostValue], depth: int = 0) -> bool:
