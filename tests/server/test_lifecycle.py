@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from conversation import Conversation, alive, until
+
+import tilewright_server
 
 
 async def _deaf_engine(talk: Conversation, folder: Path) -> tuple[int, int]:
@@ -69,3 +72,12 @@ def test_the_server_imports_neither_torch_nor_triton() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == "[]", run.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "nice"), reason="no priorities here")
+def test_engine_runs_at_a_lower_priority_than_the_server() -> None:
+    launcher = Path(tilewright_server.__file__).with_name("jobs") / "launcher.py"
+    shows = [sys.executable, "-c", "import os; print(os.nice(0))"]
+    command = [sys.executable, "-IS", str(launcher), str(os.getpid()), *shows]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert int(printed) == min(os.nice(0) + 10, 19)

@@ -1,4 +1,4 @@
-"""Becomes the command it is given, after asking the kernel to die with the server.
+"""Becomes the command it is given, at a lower priority, after asking to die with the server.
 
 Run as a script, by path, in isolated mode; standard library only. Where the operating system
 has no such request, the command notices the server's end by its closed pipes.
@@ -12,11 +12,15 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
+_NICER = 10
+"""Who types waits for the server, not for the compilers and the simulators that it starts."""
 
 
 def main(arguments: list[str]) -> None:
     """Never returns: the process becomes the command, or ends because the server is gone."""
     parent, *command = arguments
+    if hasattr(os, "nice"):
+        os.nice(_NICER)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != int(parent):
