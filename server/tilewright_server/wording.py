@@ -83,11 +83,6 @@ def lacking_launch(
     return f"{do}: {needs}"
 
 
-def short_facts(facts: KernelFacts, *, compiles: bool = True) -> str:
-    """One line for a code lens; without compiler results if another lens shows them."""
-    return f"{facts.target}: {facts_phrase(facts, compiles=compiles)}"
-
-
 def facts_phrase(facts: KernelFacts, *, limits: bool = False, compiles: bool = True) -> str:
     """The same where the target is named already; with the chip's ``limits`` where known."""
     nothing = facts.compiled is None and facts.correct is None and facts.time is None

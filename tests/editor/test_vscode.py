@@ -202,14 +202,13 @@ def test_saving_profiles_the_kernel(reports: Reports) -> None:
     facts = seen(reports, "profile")
     assert "Profile" in facts["unmeasured"] or "Optimize" in facts["unmeasured"]
     assert "registers" in facts["lens"]
-    assert "time not measured: cuda:90 is not here; compiled for it" in facts["lens"]
-    assert "nothing was timed" in facts["lens"]
+    assert "not timed" in facts["lens"]
     assert "softmax_kernel" in facts["hover"]
 
 
 def test_what_compilers_say_stands_in_the_open_file(reports: Reports) -> None:
     facts = seen(reports, "compiled")
-    assert "a multiprocessor" in facts["lens"]
+    assert "a multiprocessor" in facts["hover"]
     assert "launched as in the spec next to the file" in facts["hover"]
     assert "fp64 instruction" in facts["onLine"]
     assert any("Compiled for cuda:90 with" in problem for problem in facts["problems"])

@@ -9,7 +9,8 @@ from lsprotocol import types
 from pygls import uris
 
 NAME = "kernel.tilewright.json"
-VERIFIED = "verified: correct on Triton interpreter on CPU, speed not measured, 21 Nov 2026"
+VERIFIED = "verified: correct"
+SUMMARY = "verified: correct on Triton interpreter on CPU, speed not measured, 21 Nov 2026"
 
 
 def put(talk: Conversation, engine: str = "nothing", name: str = NAME) -> str:
@@ -30,7 +31,7 @@ async def test_a_lens_says_how_far_a_kernel_was_verified(talk: Conversation) -> 
     talk.open("nothing")
     assert told(await talk.lenses()) == [VERIFIED, "Verify again"]
     hover = await talk.hover(NAME_LINE, 6) or ""
-    assert f"**Certificate** {VERIFIED}" in hover
+    assert f"**Certificate** {SUMMARY}" in hover
     assert "`kernel.tilewright.json`" in hover
 
 
@@ -55,7 +56,7 @@ async def test_typing_in_what_is_covered_makes_it_stale_and_undoing_current(
     text = put(talk)
     talk.open("nothing")
     talk.replace(text.replace("BLOCK=32", "BLOCK=64"))
-    stale = "certificate stale: dot changed (line 19) since 21 Nov 2026"
+    stale = "certificate stale: dot changed (line 19)"
     assert told(await talk.lenses()) == [stale, "Verify again"]
     assert "What follows is not of this one" in (await talk.hover(NAME_LINE, 6) or "")
     talk.replace(text.replace("+= tl.dot", "-= tl.dot"))

@@ -86,11 +86,11 @@ async def test_save_profiles_the_example(real: Conversation) -> None:
     resolved = await real.client.code_action_resolve_async(titled[0])
     assert resolved.disabled is None
     assert resolved.edit is not None
-    facts, optimize = await real.lenses()
+    facts, optimize, compare = await real.lenses()
     assert facts.startswith("cuda:90: ")
     assert "registers, no spills" in facts
     assert "correct" in facts
-    assert optimize == "Optimize…"
+    assert (optimize, compare) == ("Optimize…", "Compare")
 
 
 @pytest.mark.slow

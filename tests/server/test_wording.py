@@ -56,7 +56,8 @@ def test_evidence(certificate: dict[str, Any] | None, said: str) -> None:
 
 def _facts(**entry: Any) -> str:
     whole = {"device": "interpreter", "notes": entry.pop("whole", [])}
-    return wording.short_facts(read_facts({"name": "k", "line": 1, **entry}, "cuda:90", whole))
+    facts = read_facts({"name": "k", "line": 1, **entry}, "cuda:90", whole)
+    return f"{facts.target}: {wording.facts_phrase(facts)}"
 
 
 def test_facts_that_are_missing_are_said_to_be() -> None:

@@ -15,6 +15,8 @@ COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.TARGET, lazy("commands.inquiries", "target_command")),
     (names.LIST_TARGETS, lazy("commands.chips", "list_targets_command")),
     (names.MODELS, lazy("commands.inquiries", "models_command")),
+    (names.COMPARE, lazy("commands.pages", "compare_command")),
+    (names.EXPLAIN, lazy("commands.pages", "explain_command")),
     (names.CANCEL_JOB, lazy("commands.jobs", "cancel_job")),
     (names.LIST_JOBS, lazy("commands.jobs", "list_jobs")),
     (names.RUNS, lazy("commands.inquiries", "list_runs")),

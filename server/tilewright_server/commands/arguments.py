@@ -48,6 +48,19 @@ class CertificateArguments(BaseModel):
     certificate: str | None = None
 
 
+class CompareArguments(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    kernel: str
+
+
+class ExplainArguments(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    issue: str
+
+
 class CancelArguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 

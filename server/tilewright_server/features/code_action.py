@@ -34,7 +34,7 @@ _MENU_S = 0.05
 async def code_action(
     server: TilewrightServer, params: types.CodeActionParams
 ) -> list[types.CodeAction] | None:
-    """What can be done about a range, fixes first."""
+    """What can be done about a range, fixes first, ways to ignore an issue last."""
     read = await server.read(params.text_document.uri)
     if read is None:
         return None
@@ -43,7 +43,6 @@ async def code_action(
     actions: list[types.CodeAction] = []
     if wants(only, types.CodeActionKind.QuickFix):
         actions += await quick_fixes(server, snapshot, analysis, params)
-        actions += await ignores(server, snapshot, analysis, params)
     if wants(only, OPTIMIZE_KIND) and snapshot.cell is None:
         offered = server.chip.offered(snapshot, analysis, await server.project(snapshot))
         place = snapshot.from_lsp(params.range)
@@ -51,6 +50,8 @@ async def code_action(
     # Only on request: nobody looks for a whole file's fixes at one place of it.
     if only and wants(only, FIX_ALL_KIND):
         actions += await fix_all(server, snapshot, analysis)
+    if wants(only, types.CodeActionKind.QuickFix):
+        actions += await ignores(server, snapshot, analysis, params)
     return actions
 
 

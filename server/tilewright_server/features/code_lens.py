@@ -9,11 +9,10 @@ from lsprotocol import types
 
 from tilewright.source.model import Kernel, Language, Module
 from tilewright.source.text import Range
-from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.background_compile import compilable
-from tilewright_server.certificate_cards import certificate_title
 from tilewright_server.commands.names import (
+    COMPARE,
     COMPILE,
     OPTIMIZE,
     PROFILE,
@@ -21,9 +20,9 @@ from tilewright_server.commands.names import (
     SHOW_CERTIFICATE,
     VERIFY,
 )
-from tilewright_server.compiled_cards import short_compiled
 from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.jobs.manager import JobKind
+from tilewright_server.lens_titles import certificate_lens, compiled_title, profile_title
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from tilewright.certificates.files import CertificateError
     from tilewright.checking.certified import KernelProof
 
-_LONGEST_REASON = 100
+_LONGEST_REASON = 56
 STALE = " (stale)"
 
 
@@ -101,11 +100,14 @@ def _commands(
     )
     facts = server.facts.profiled(analysis, snapshot, kernel.name)
     told = server.facts.compiled_for(analysis, snapshot, kernel.name)
-    titles = [wording.short_facts(known, compiles=known.target not in told) for known in facts]
+    titles = [profile_title(known, compiled=known.target in told) for known in facts]
     if not titles and kernel.language is not Language.NKI:
         titles = [_unknown(server, snapshot, kernel)]
     profile = [types.Command(title=title, command=PROFILE, arguments=[subject]) for title in titles]
-    return [*profile, optimize] if server.settings.trusted else profile
+    if not server.settings.trusted:
+        return profile
+    compare = types.Command(title="Compare", command=COMPARE, arguments=[subject])
+    return [*profile, optimize, *([compare] if kernel.name in compilable(analysis) else [])]
 
 
 async def _estimate_commands(
@@ -129,10 +131,12 @@ async def _estimate_commands(
 def compiled_commands(
     server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, kernel: Kernel
 ) -> list[types.Command]:
-    """A lens for each target a kernel was compiled for; a click shows its assembly."""
+    """What the first target's compiler said; a click shows its assembly, Compare the others."""
     known = server.facts.compiled(analysis, snapshot, kernel.name)
     if known is not None:
-        return [_of_target(server, snapshot, known, target) for target in known.targets]
+        profiles = server.facts.profiled(analysis, snapshot, kernel.name)
+        timed = any(one.time is not None for one in profiles)
+        return [_of_target(server, snapshot, known, known.targets[0], bool(profiles), timed)]
     running = server.jobs.active(JobKind.COMPILE, snapshot.uri)
     failure = server.facts.failure(JobKind.COMPILE, snapshot)
     if kernel.name not in compilable(analysis) or not (running or failure):
@@ -150,7 +154,7 @@ def certificate_commands(
     if proof is None or proof.state is None or proof.place is None:
         return []
     subject = {"uri": snapshot.uri, "kernel": proof.kernel.name, "certificate": proof.place.name}
-    title = certificate_title(proof.state, proof.kernel.name)
+    title = certificate_lens(proof.state, proof.kernel.name)
     show = types.Command(title=title, command=SHOW_CERTIFICATE, arguments=[subject])
     if not server.settings.trusted:
         return [show]
@@ -168,9 +172,14 @@ def _fault_command(snapshot: Snapshot, fault: "CertificateError") -> types.Comma
 
 
 def _of_target(
-    server: TilewrightServer, snapshot: Snapshot, known: CompiledFacts, target: str
+    server: TilewrightServer,
+    snapshot: Snapshot,
+    known: CompiledFacts,
+    target: str,
+    profiled: bool,
+    timed: bool,
 ) -> types.Command:
-    title = short_compiled(known, target)
+    title = compiled_title(known, target, profiled=profiled, timed=timed)
     if server.settings.assembly_view and known.of_target(target):
         place = {"uri": snapshot.uri, "kernel": known.kernel, "target": target}
         return types.Command(title=title, command=SHOW_ASSEMBLY, arguments=[place])

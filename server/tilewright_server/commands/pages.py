@@ -1,0 +1,87 @@
+"""The commands that open a page: a kernel on several chips, the page of a rule."""
+
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+
+from tilewright.errors import InputError
+from tilewright.home import home
+from tilewright.knowledge.explain import explain
+from tilewright.knowledge.files import KnowledgeError
+from tilewright_server.background_compile import start_inspecting
+from tilewright_server.commands.arguments import CompareArguments, ExplainArguments, read_arguments
+from tilewright_server.commands.jobs import refuse, why_not
+from tilewright_server.comparison import comparison
+from tilewright_server.jobs.inspect import stop_inspecting
+from tilewright_server.jobs.manager import Job
+from tilewright_server.server import TilewrightServer
+from tilewright_server.snapshot import Snapshot
+
+
+async def compare_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
+    """Show a kernel's chips side by side; those it was not compiled for are compiled first."""
+    wanted = read_arguments(CompareArguments, arguments)
+    snapshot = server.snapshot(wanted.uri)
+    reason = why_not(server, snapshot)
+    if reason is not None or snapshot is None:
+        return refuse(server, str(reason))
+    targets = tuple(dict.fromkeys((await server.pick_target(snapshot), *server.settings.targets)))
+    analysis = await server.analyze(snapshot)
+    known = server.facts.compiled(analysis, snapshot, wanted.kernel)
+    if known is not None and len(known.targets) > 1:
+        return {"job": None, "uri": await _show_comparison(server, snapshot, wanted.kernel)}
+    stop_inspecting(server, wanted.uri)
+    job = start_inspecting(server, snapshot, targets, quiet=False)
+    server.background("compare", _show_when_done, server, snapshot, job, wanted.kernel)
+    return {"job": job.id, "uri": None}
+
+
+async def _show_when_done(
+    server: TilewrightServer, snapshot: Snapshot, job: Job, kernel: str
+) -> None:
+    if job.task is not None:
+        await job.task
+    await _show_comparison(server, snapshot, kernel)
+
+
+async def _show_comparison(server: TilewrightServer, snapshot: Snapshot, kernel: str) -> str | None:
+    """Write the page and open it; its address, None where nothing is known."""
+    analysis = await server.analyze(snapshot)
+    known = server.facts.compiled(analysis, snapshot, kernel)
+    if known is None:
+        return None  # The end of the job has said why.
+    profiles = server.facts.profiled(analysis, snapshot, kernel)
+    return await _open(server, f"compare-{kernel}", comparison(kernel, known, profiles))
+
+
+async def explain_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
+    """Open the page of a rule or a pattern; the answer has its text too."""
+    wanted = read_arguments(ExplainArguments, arguments)
+    try:
+        text = await server.in_pool(explain, wanted.issue)
+    except KnowledgeError as error:
+        return refuse(server, str(error))
+    return {"uri": await _open(server, wanted.issue, text), "text": text}
+
+
+async def _open(server: TilewrightServer, name: str, text: str) -> str | None:
+    """A page in Tilewright's home, opened where the client can; else its path is said."""
+    try:
+        path = home() / "pages" / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except (InputError, OSError) as error:
+        server.warn(f"Tilewright: the page cannot be kept: {error}")
+        return None
+    await _show(server, path)
+    return path.as_uri()
+
+
+async def _show(server: TilewrightServer, path: Path) -> None:
+    if server.client.show_document:
+        uri = path.as_uri()
+        await server.window_show_document_async(types.ShowDocumentParams(uri, take_focus=True))
+    else:
+        message = types.ShowMessageParams(types.MessageType.Info, f"Tilewright: see {path}")
+        server.window_show_message(message)
