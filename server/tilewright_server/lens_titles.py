@@ -33,8 +33,9 @@ def compiled_title(
         low, high = min(counts), max(counts)
         parts.append(f"{low} registers" if low == high else f"{low} to {high} registers")
     spilled = [report.spill_bytes for report in good if report.spill_bytes is not None]
-    if spilled and (max(spilled) or not profiled):
-        parts.append(f"{max(spilled)} B spilled" if max(spilled) else "no spills")
+    worst = max(spilled, default=0)
+    if spilled and (worst or not profiled):
+        parts.append(f"{worst} B spilled" if worst else "no spills")
     best = facts.estimate_of(good[0])
     if best is not None and not timed:
         parts.append(f"est. {best.us:.3g} µs, {best.roofline_percent:.0f} % of roof")
