@@ -5,7 +5,7 @@ from functools import cache
 from itertools import islice
 
 import pytest
-from faults import SEEDS, Seeded
+from seeds import SEEDS, Seeded
 from sources import corpora_folder, corpus_modules, own_modules
 
 from tilewright.analysis.detectors import registered
