@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 EDITOR = ROOT / "tests" / "editor"
 STILLS = ("assembly", "report")
+MOST_PANEL_BYTES = 250_000
 PANEL = ROOT / "vscode-extension" / "media" / "runs.png"  # in the extension, for its README
 MOST_BYTES = {"editor.png": 600_000, "assembly.png": 150_000, "report.png": 150_000}
 SECONDS = 2.5
@@ -42,6 +43,8 @@ def main() -> None:
         shutil.copyfile(shots / "runs.png", PANEL)
         for name in STILLS:
             shutil.copyfile(shots / f"{name}.png", HERE / f"{name}.png")
+    if PANEL.stat().st_size > MOST_PANEL_BYTES:
+        raise SystemExit(f"{PANEL} has more than {MOST_PANEL_BYTES} bytes")
     for name, most in MOST_BYTES.items():
         size = (HERE / name).stat().st_size
         print(f"{name}: {size} bytes")

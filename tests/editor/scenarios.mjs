@@ -571,7 +571,8 @@ async function untrusted(editor) {
   await editor.goTo(...(await place("softmax.py", "tl.program_id")));
   const pattern = /softmax_kernel|tilewright/;
   const hover = await hoverAt(editor, await place("softmax.py", "softmax_kernel"), pattern);
-  return { lens, hover };
+  const ran = await processes(/tilewright\S* (optimize|inspect|profile|verify|compile|devices|toolchain)|tilewright\S*worker/);
+  return { lens, hover, ran: ran.map(({ command }) => command) };
 }
 
 const all = {

@@ -260,6 +260,7 @@ def test_the_palette_reaches_the_server(reports: Reports) -> None:
 def test_an_untrusted_folder_is_read_and_not_run(run_scenarios: Any) -> None:
     facts = seen(run_scenarios("untrusted", trusted=False, interpreter=sys.executable), "untrusted")
     assert "not profiled: this workspace is not trusted" in facts["lens"]
+    assert facts["ran"] == [], "neither compilers nor workers were started"
 
 
 def test_a_setting_that_names_no_server_is_an_error(run_scenarios: Any) -> None:
