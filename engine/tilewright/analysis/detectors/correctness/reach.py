@@ -5,6 +5,7 @@ from tilewright.analysis.intervals import Numbers, interval_of, number_of
 from tilewright.analysis.values import Value, walk
 from tilewright.targets.model import ArgumentFacts
 
+_MOST_ADDENDS = 64
 _NOT_EXACT = ("FloorDiv", "Mod", "Sub")
 
 
@@ -94,11 +95,23 @@ def _offsets(pointer: Value, base: str) -> list[Value] | None:
 
 
 def _addends(value: Value) -> list[Value]:
-    """``rows[:, None] * stride + cols[None, :]`` in its parts; an index itself stays whole."""
-    if value.is_binary("Add") and any(
-        v.op == "expand" or v.is_binary("Mult", "Add") for v in value.operands
-    ):
-        is_index = any(v.op == "arange" for v in value.operands)
-        if not is_index:
-            return [part for operand in value.operands for part in _addends(operand)]
-    return [value]
+    """``rows[:, None] * stride + cols[None, :]`` in its parts; an index itself stays whole.
+
+    So does a sum of more parts than a person writes: a value that is added to itself again and
+    again has as many as it has paths.
+    """
+    parts: list[Value] = []
+    pending = [value]
+    while pending and len(parts) <= _MOST_ADDENDS:
+        part = pending.pop()
+        if _is_sum_of_parts(part):
+            pending.extend(reversed(part.operands))
+        else:
+            parts.append(part)
+    return [value] if pending else parts
+
+
+def _is_sum_of_parts(value: Value) -> bool:
+    if not value.is_binary("Add") or any(v.op == "arange" for v in value.operands):
+        return False
+    return any(v.op == "expand" or v.is_binary("Mult", "Add") for v in value.operands)

@@ -24,6 +24,7 @@ _POINTWISE_CALLS = frozenset(
         *("erf", "maximum", "minimum", "where", "fma", "clamp", "floor", "ceil", "cast", "div_rn"),
     )
 )
+_MOST_ADDENDS = 64
 _NUMBERS = frozenset({"int", "float", "bool"})
 _OF_NUMBERS = frozenset({".bit_length", ".bit_count", ".is_integer"})
 _MEASURING = ("bench", "test", "profile", "main", "run_bench", "perf", "check", "verify")
@@ -234,16 +235,19 @@ def _fixed_to_tiles(flow: Flow) -> frozenset[Value]:
 
 
 def offset_of(access: Access) -> tuple[Value, ...] | None:
-    """The addends of an address beside its base; None where the base is not one of them."""
-    addends = _addends(access.pointer)
+    """The addends of an address beside its base; None where the base is not one of them, and
+    where there are more than a person writes."""
+    addends: list[Value] = []
+    pending = [access.pointer]
+    while pending and len(addends) <= _MOST_ADDENDS:
+        value = pending.pop()
+        # A value that is added to itself again and again has as many as it has paths.
+        if value.is_binary("Add"):
+            pending.extend(reversed(value.operands))
+        else:
+            addends.append(value)
     rest = tuple(a for a in addends if not (a.op == "param" and a.detail == access.base))
-    return rest if len(rest) == len(addends) - 1 else None
-
-
-def _addends(value: Value) -> list[Value]:
-    if value.is_binary("Add"):
-        return [part for operand in value.operands for part in _addends(operand)]
-    return [value]
+    return rest if not pending and len(rest) == len(addends) - 1 else None
 
 
 def same_offsets(one: tuple[Value, ...] | None, two: tuple[Value, ...] | None) -> bool:
