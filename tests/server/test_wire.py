@@ -126,8 +126,10 @@ def test_capabilities_are_what_is_implemented(process: subprocess.Popen[bytes]) 
     assert sorted(offered["executeCommandProvider"]["commands"]) == [
         "tilewright.applyCandidate",
         "tilewright.cancelJob",
+        "tilewright.compare",
         "tilewright.compile",
         "tilewright.debugInfo",
+        "tilewright.explain",
         "tilewright.listJobs",
         "tilewright.listTargets",
         "tilewright.models",
