@@ -61,10 +61,24 @@ def device_names(module: Module) -> tuple[DeviceName, ...]:
     if _AT_ALL.search(module.text) is None:
         return ()
     kernels = {id(kernel.node) for kernel in module.kernels}
-    found = [*_Walk(module, kernels).below(module.tree, asks=False), *_options(module)]
+    walk = _Walk(module, kernels)
+    found = [name for node in _candidates(module) for name in walk.below(node, asks=False)]
+    found += _options(module)
     return tuple(
         sorted(dict.fromkeys(found), key=lambda x: (x.line, not x.words.startswith("torch")))
     )
+
+
+def _candidates(module: Module) -> Iterator[ast.stmt]:
+    """The statements whose text may name a device, itself or by what an import calls it."""
+    origins = module.names.origins.items()
+    aliases = [name for name, origin in origins if _AT_ALL.search(origin)]
+    for statement in module.tree.body:
+        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+        first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+        text = "\n".join(module.index.lines[first - 1 : statement.end_lineno])
+        if _AT_ALL.search(text) or any(alias in text for alias in aliases):
+            yield statement
 
 
 def _options(module: Module) -> Iterator[DeviceName]:
