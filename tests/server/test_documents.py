@@ -6,6 +6,7 @@ from lsprotocol import types
 
 async def test_push_names_the_place_the_reason_and_the_version(talk: Conversation) -> None:
     await talk.begin()
+    await talk.settled()
     uri = talk.open()
     await until(lambda: talk.client.diagnostics.get(uri))
     (found,) = talk.client.diagnostics[uri]
