@@ -42,8 +42,7 @@ from tilewright.models.settings import Ensemble
 from tilewright.source.text import Range
 from tilewright.store.store import Store
 from tilewright.strategies import cover, staged
-from tilewright.strategies.model import Trial
-from tilewright.strategies.observer import Standing
+from tilewright.strategies.observer import Silent, Standing
 from tilewright.strategies.run_models import run_models
 
 MODEL = "model:small"
@@ -426,13 +425,9 @@ def test_when_no_model_answers_the_search_goes_on_without(run: Run) -> None:
 def test_progress_says_stage_try_best_and_cost(run: Run) -> None:
     heard: list[Standing | None] = []
 
-    class Listening:
-        def started(self, run: str, *, resumed: bool) -> None: ...
-
+    class Listening(Silent):
         def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
             heard.append(standing)
-
-        def trial(self, trial: Trial) -> None: ...
 
     run("-1", "40", proposers=(Fixed(80),), observer=Listening())
     last = [where for where in heard if where is not None and where.attempt][-1]
