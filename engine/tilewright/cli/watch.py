@@ -48,7 +48,7 @@ def watch(
         Format.TEXT
     ),
 ) -> None:
-    """Check and profile kernels below PATH whenever they are saved, until Ctrl-C.
+    """Check and profile kernels below PATH whenever they are saved. Ctrl-C ends it.
 
     All files are checked at the start. A file that is saved with another text is checked again,
     and profiled if it has kernels; so is one whose spec is saved. A newer save ends a profile.
