@@ -30,6 +30,7 @@ from tilewright.agents.change import Task  # noqa: E402
 from tilewright.agents.model import Proposal  # noqa: E402
 from tilewright.agents.sections import CAPS, MOST_TOKENS  # noqa: E402
 from tilewright.analysis.model import AnalysisContext  # noqa: E402
+from tilewright.evaluation.cascade import OnStep, silent  # noqa: E402
 from tilewright.evaluation.model import (  # noqa: E402
     Evaluation,
     Level,
@@ -129,9 +130,11 @@ class _ByTable:
         """Not asked: there is a problem."""
         return ""
 
-    def judge(self, text: str, baseline: str, *, thorough: bool = True) -> Evaluation:
+    def judge(
+        self, text: str, baseline: str, *, thorough: bool = True, on_step: OnStep = silent
+    ) -> Evaluation:
         """What the table says of a text that was made from ``baseline``."""
-        del thorough
+        del thorough, on_step
         if text == baseline:
             return _evaluated(text, baseline, 1.0)
         if baseline not in self._moves:

@@ -20,6 +20,7 @@ from typing import Any
 KEY = "sk-test-7c41f0a9e2b85d36"
 _MARK = "TILEWRIGHT_TEST_MARK"
 _EVERY_S = 0.1
+_FORK_S = 5.0
 _MOST_BYTES = 8 << 20
 TILEWRIGHT = ("-m", "tilewright")
 ON_PRETENDED_GPU = (str(Path(__file__).with_name("pretended_run.py")),)
@@ -160,8 +161,22 @@ class Bed:
             with contextlib.suppress(OSError):
                 command = Path(f"/proc/{pid}/cmdline").read_bytes()
                 environment = Path(f"/proc/{pid}/environ").read_bytes()
-                if KEY.encode() in environment + command:
+                if KEY.encode() in environment + command and not self._is_fork(pid, engine):
                     watch.leaks.add(f"the process {command.replace(bytes(1), b' ').decode()[:200]}")
+
+    def _is_fork(self, pid: int, engine: int) -> bool:
+        """Whether a process is a copy of the engine that becomes another program at once."""
+        own = Path(f"/proc/{engine}/cmdline").read_bytes()
+        deadline = time.monotonic() + _FORK_S
+        while time.monotonic() < deadline:
+            try:
+                if Path(f"/proc/{pid}/cmdline").read_bytes() != own:
+                    environment = Path(f"/proc/{pid}/environ").read_bytes()
+                    return KEY.encode() not in environment
+            except OSError:
+                return True  # it has ended
+            time.sleep(0.01)
+        return False
 
     def _search_files(self, watch: Watch, folder: Path) -> int:
         files = 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tilewright.analysis.detectors.common import decorators_known
 from tilewright.source.host import bound_names, host_of
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -48,7 +49,12 @@ def forget_axis(module: Module, kernel: Kernel) -> Iterator[Seeded]:
 
 
 def exchange_arguments(module: Module, kernel: Kernel) -> Iterator[Seeded]:
-    """Pass two neighbours that have their parameters' names in each other's place."""
+    """Pass two neighbours that have their parameters' names in each other's place.
+
+    Only where the kernel's decorators are known: another may take arguments in another order.
+    """
+    if not decorators_known(module, kernel):
+        return
     for launch in module.launches_of(kernel.name):
         names = [a.id if isinstance(a, ast.Name) else "" for a in launch.node.args]
         own = [p.name.removesuffix("_ptr") for p in kernel.parameters]

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.analysis.model import Finding
+from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.values import Access, Flow, Value, reached, walk, within
 from tilewright.source.model import Kernel, Module
 
@@ -22,11 +22,11 @@ _PASSED = ("binary", "expand", "unary", "cast")
 
 @dataclass(frozen=True)
 class Widened:
-    """An offset in 64 bits: the values that were cast, the sizes that multiply them, its line."""
+    """An access with an offset in 64 bits: the values cast, and the sizes that multiply them."""
 
     cast: frozenset[Value]
     sizes: frozenset[Value]
-    line: int
+    access: Access
 
 
 def narrow_offsets(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
@@ -44,15 +44,19 @@ def narrow_offsets(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Findi
         if not _is_of_tiles(access):
             continue
         inner, reason = _cast_late(product), "The cast to 64 bits comes after this product"
+        related: tuple[Related, ...] = ()
         if inner is None and product.is_binary("Mult") and _is_narrow(product):
-            inner = product
-            reason = _reason(product, lengths, widened, is_wide_elsewhere, free)
+            inner, like = product, _like(product, lengths, widened, free)
+            reason = _reason(product, lengths, like, is_wide_elsewhere, free)
+            if like is not None:
+                related = (Related("widened here", module.index.range_of(like.access.node)),)
         if inner is not None and reason:
             yield Finding(
                 module.index.range_of(_node(flow, access, inner)),
                 f"{reason}, which is computed in 32 bits: for {access.base} of 2**31 elements or "
                 "more it wraps.",
                 kernel.name,
+                related=related,
                 severity=ADVICE,
             )
             return
@@ -68,25 +72,41 @@ def _is_sum(value: Value) -> bool:
     return is_shown or value.is_binary("Add", "Mult")
 
 
-def _reason(
-    product: Value,
-    lengths: frozenset[Value],
-    widened: list[Widened],
-    is_wide_elsewhere: bool,
-    free: set[str],
-) -> str:
-    """Why a product should be as wide as another; empty if nothing says so.
-
-    ``free`` are the parameters that are known at run time only: one constexpr is a block or less.
-    """
+def _like(
+    product: Value, lengths: frozenset[Value], widened: list[Widened], free: set[str]
+) -> Widened | None:
+    """A widened offset that a product grows like."""
     sizes, inside = _sizes(product, lengths), set(_inside(product))
-    if len(sizes) < 2 and not any(str(size.detail) in free for size in sizes):
-        return ""
+    if not _grows(sizes, free):
+        return None
     for other in widened:
         grows = len(other.sizes) > 1 and other.sizes <= sizes
         if (other.cast & inside and len(sizes) >= len(other.sizes)) or grows:
-            return f"Line {other.line} widens an offset of this kind and not this one"
-    if is_wide_elsewhere and any("stride" in str(size.detail).lower() for size in sizes):
+            return other
+    return None
+
+
+def _grows(sizes: frozenset[Value], free: set[str]) -> bool:
+    """Whether sizes reach far; ``free`` are the parameters that are known at run time only.
+
+    One constexpr is a block or less.
+    """
+    return len(sizes) > 1 or any(str(size.detail) in free for size in sizes)
+
+
+def _reason(
+    product: Value,
+    lengths: frozenset[Value],
+    like: Widened | None,
+    is_wide_elsewhere: bool,
+    free: set[str],
+) -> str:
+    """Why a product should be as wide as another; empty if nothing says so."""
+    if like is not None:
+        return "The kernel widens an offset of this kind and not this one"
+    sizes = _sizes(product, lengths)
+    has_stride = any("stride" in str(size.detail).lower() for size in sizes)
+    if is_wide_elsewhere and has_stride and _grows(sizes, free):
         return "Another kernel of this file widens its program id and not this one"
     return ""
 
@@ -96,7 +116,7 @@ def _widened(access: Access, product: Value, lengths: frozenset[Value]) -> Widen
     if not casts:
         return None
     cast = frozenset(v.operands[0] for v in casts)
-    return Widened(cast, _sizes(product, lengths), access.node.lineno)
+    return Widened(cast, _sizes(product, lengths), access)
 
 
 def _cast_late(product: Value) -> Value | None:
