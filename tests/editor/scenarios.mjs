@@ -231,6 +231,7 @@ async function chip(editor) {
   const chosen = await editor.waitText(CHIP, /xpu:pvc/);
   const offered = await pick("Follow the file");
   const followed = await editor.waitText(CHIP, /xpu:bmg-g31/);
+  await editor.page.mouse.move(700, 300); // the item's hover would cover buttons of notifications
   return { shown, why, chips, chosen, offered, followed };
 }
 
