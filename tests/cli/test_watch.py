@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tilewright.checking.file_watch import FileWatch, Settling
+from tilewright.cli import watch
 from tilewright.errors import InputError
 
 pytest.importorskip("watchdog", reason="the package watchdog is not installed")
@@ -116,6 +117,19 @@ def test_what_is_saved_is_profiled(folder: Path) -> None:
     assert made.end() == 0
     assert found["path"] == str(file)
     assert found["result"]["kernels"]
+
+
+def test_files_of_the_folder_do_not_take_the_place_of_pythons_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(watch, "_Profile", commands.append)
+    profiles = watch._Profiles(watch._Text(), None, "interpreter")
+    profiles.want(Path("softmax.py"))
+    profiles.turn()
+    assert commands[0][1:] == [
+        "-P", "-m", "tilewright", "profile", "softmax.py", "--device", "interpreter"
+    ]  # fmt: skip
 
 
 def test_nothing_to_watch_is_an_error_of_usage(tmp_path: Path) -> None:

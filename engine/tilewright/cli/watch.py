@@ -253,7 +253,9 @@ class _Profiles:
         if self._running is None and self._wanted:
             path = self._wanted.pop(0)
             self._show.profiling(path)
-            command = [sys.executable, "-m", "tilewright", "profile", str(path), *self._options]
+            # -P: a file called queue.py in the folder of the command must not become Python's own.
+            command = [sys.executable, "-P", "-m", "tilewright", "profile", str(path)]
+            command += self._options
             self._running = (path, _Profile(command))
 
     def stop(self) -> None:
