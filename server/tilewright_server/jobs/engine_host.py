@@ -10,6 +10,7 @@ import contextlib
 import json
 import logging
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -104,9 +105,22 @@ class EngineHost:
     ) -> EngineChild:
         """Start a command with ``text`` as its input.
 
+        Who no longer wants it leaves the process fit for others: what was begun is brought to its
+        end, then the command is ended.
+
         Raises:
             EngineHostError: the process cannot be started, or ended at once.
         """
+        starting = asyncio.create_task(self._start(command, text, cwd, env, limit))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(_end_unwanted)
+            raise
+
+    async def _start(
+        self, command: Sequence[str], text: str, cwd: str, env: Mapping[str, str], limit: int
+    ) -> EngineChild:
         name = uuid.uuid4().hex
         request = {
             "id": name,
@@ -214,6 +228,16 @@ class EngineHost:
             del self._commands[answer["id"]]
             if not entry.ended.done():
                 entry.ended.set_result(int(answer["code"]))
+
+
+def _end_unwanted(starting: "asyncio.Task[EngineChild]") -> None:
+    """End a command that was started for somebody who no longer waits for it."""
+    if starting.cancelled() or starting.exception() is not None:
+        return
+    child = starting.result()
+    if child.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
 
 
 async def _send(
