@@ -208,3 +208,20 @@ async def test_the_engine_process_stays_and_comes_back(talk: Conversation) -> No
     await talk.execute("tilewright.profile", {"uri": talk.uri})
     assert (await talk.end_of_job(4)).state == "done"
     assert (await talk.execute("tilewright.debugInfo"))["engine"]["pid"] not in (None, pids[0])
+
+
+async def test_what_was_cancelled_while_it_waited_is_not_taken_up_again(
+    talk: Conversation, tmp_path: Path
+) -> None:
+    await talk.begin()
+    gate = await _waiting(talk, tmp_path)
+    talk.open("improve", name="other.py")
+    second = await talk.optimize()
+    kept = tmp_path / "home" / "editor" / f"{second['job']}.json"
+    await until(kept.exists)
+    await talk.execute("tilewright.cancelJob", second)
+    job = await talk.end_of_job()
+    assert (job.job, job.state) == (second["job"], "cancelled")
+    assert not kept.exists()
+    gate.touch()
+    await talk.end_of_job(2)

@@ -139,11 +139,11 @@ class JobManager:
         job = self._jobs.get(job_id)
         if job is None or job.state.is_over:
             return False
+        job.state = JobState.STOPPING
         if job.run is None or job.run.is_over:
             if job.task is not None:
                 job.task.cancel()
         else:
-            job.state = JobState.STOPPING
             job.run.stop(grace_s, ask=not job.suspended)
         return True
 

@@ -46,6 +46,11 @@ async def optimize(
         entry = await _found(server, job, sent, record, entry)
         if not job.suspended:
             await _conclude(server, job, sent, record, entry)
+    except asyncio.CancelledError:
+        if job.state is JobState.STOPPING and not job.suspended:
+            # Somebody cancelled it, so that no later server may take it up again.
+            await server.in_pool(server.journal.drop, job.id)
+        raise
     finally:
         if not job.suspended:
             said = job.message or "cancelled before it began"
