@@ -40,6 +40,33 @@ def test_a_statement_that_defines_nothing_counts_and_brings_what_it_touches() ->
     assert "negate" not in parts(foreign, "double")
 
 
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ("for n in (1, 2):\n    SIZES.append(n)", "n"),
+        ("_ = SIZES.append(1)", "_"),
+        ("def fill():\n    SIZES.append(1)\nfill()", "fill"),
+        ("def fill():\n    global SIZES\n    SIZES = [1]\nfill()", "fill"),
+    ],
+)
+def test_what_changes_a_value_in_place_is_a_part(more: str, name: str) -> None:
+    text = f"SIZES = []\n{more}\ndef f():\n    return SIZES\n"
+    assert name in parts(text, "f")
+
+
+def test_what_only_reads_a_value_is_no_part() -> None:
+    assert parts("A = 1\nB = A + 1\nC = max(A, 2)\ndef f():\n    return A\n", "f").keys() == {
+        "A",
+        "f",
+    }
+
+
+def test_only_what_a_script_does_is_left_out() -> None:
+    text = "A = 1\nif __name__ == '__main__':\n    A = 2\n{}def f():\n    return A\n"
+    assert "A #2" not in parts(text.format(""), "f")
+    assert "A #2" in parts(text.format("else:\n    A = 3\n"), "f")
+
+
 def test_definitions_in_two_branches_are_one_part_and_in_two_places_two() -> None:
     branches = "import os\nif os.name:\n    A = 1\nelse:\n    A = 2\ndef f():\n    return A\n"
     assert parts(branches, "f") == {"A": "value", "f": "function"}

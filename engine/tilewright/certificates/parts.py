@@ -15,6 +15,7 @@ from tilewright.source.text import Range, digest
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef, ast.Lambda)
+_COMPOUND = (ast.For, ast.While, ast.If, ast.With, ast.Try, ast.TryStar, ast.Match)
 _WORDS = 40
 _KNOWN = {*sys.stdlib_module_names, "torch", "triton", "numpy", "nki", "neuronxcc"}
 
@@ -38,11 +39,15 @@ class Reached:
 
 @dataclass(frozen=True)
 class _Statement:
-    """``defines`` is empty where it only does something; it then counts for every root."""
+    """``defines`` is empty where it only does something; it then counts for every root.
+
+    ``alters``: names whose values it may change without giving them anew, as ``append`` does.
+    """
 
     node: ast.stmt
     defines: tuple[str, ...]
     uses: frozenset[str]
+    alters: frozenset[str]
 
 
 def reached(module: Module, roots: Iterable[str]) -> Reached:
@@ -55,10 +60,9 @@ def reached(module: Module, roots: Iterable[str]) -> Reached:
             by_name.setdefault(name, []).append(index)
     first = [index for root in roots for index in by_name.get(root.partition(".")[0], ())]
     main = _closure(first, statements, by_name)
-    known = {name for index in main for name in statements[index].defines}
     effects = [index for index, one in enumerate(statements) if not one.defines]
-    touching = [index for index in effects if statements[index].uses & known]
-    wanted = {*_closure([*main, *touching], statements, by_name), *effects}
+    touched = _with_touching(main, statements, by_name, _modules(module.tree))
+    wanted = {*touched, *effects}
     chosen = [statements[index] for index in sorted(wanted)]
     used = {name for one in chosen for name in one.uses}
     return Reached(
@@ -66,6 +70,43 @@ def reached(module: Module, roots: Iterable[str]) -> Reached:
         _kernels_within(module, [statements[index] for index in sorted(main)]),
         tuple(dict.fromkeys(_foreign(module.tree.body, used))),
     )
+
+
+def _with_touching(
+    main: set[int],
+    statements: Sequence[_Statement],
+    by_name: Mapping[str, list[int]],
+    modules: frozenset[str],
+) -> set[int]:
+    """What is reached, and the statements that change its values: themselves, in the functions
+    that they call, or in a loop that also gives a name."""
+    acting = {
+        index: _closure([index], statements, by_name)
+        for index, one in enumerate(statements)
+        if not isinstance(one.node, (*_FUNCTIONS, ast.ClassDef))
+    }
+
+    def touches(index: int, known: frozenset[str]) -> bool:
+        one = statements[index]
+        direct = not one.defines or isinstance(one.node, _COMPOUND)
+        if direct and one.uses & known:
+            return True
+        calls = acting[index] if direct else {index}
+        return any(statements[each].alters & (known - modules) for each in calls)
+
+    wanted = set(main)
+    while True:
+        known = frozenset(name for index in wanted for name in statements[index].defines)
+        more = [index for index in acting if index not in wanted and touches(index, known)]
+        if not more:
+            return wanted
+        wanted |= _closure(more, statements, by_name)
+
+
+def _modules(tree: ast.Module) -> frozenset[str]:
+    """The names of imports, also of those inside statements: calling into one changes nothing."""
+    found = (n.names for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom))
+    return frozenset(_local_name(alias) for names in found for alias in names)
 
 
 def _closure(
@@ -89,14 +130,39 @@ def _counts(node: ast.stmt) -> bool:
             return False
         case ast.Expr(value=ast.Constant()):
             return False
-        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+        case ast.If(
+            test=ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")]),
+            orelse=[],
+        ):
             return False
     return True
 
 
 def _statement(node: ast.stmt) -> _Statement:
     uses = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return _Statement(node, tuple(dict.fromkeys(_defined(node))), frozenset(uses))
+    defines = tuple(dict.fromkeys(_defined(node)))
+    return _Statement(node, defines, frozenset(uses), frozenset(_altered(node)))
+
+
+def _altered(statement: ast.stmt) -> Iterator[str]:
+    """Names whose values a statement may change in place, or from inside a function."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Global(names=names):
+                yield from names
+            case ast.Call(func=ast.Attribute(value=value)):
+                yield from _root(value)
+            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
+                yield from _root(value)
+            case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
+                yield from _root(value)
+
+
+def _root(node: ast.expr) -> Iterator[str]:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Name):
+        yield node.id
 
 
 def _defined(node: ast.AST) -> Iterator[str]:
