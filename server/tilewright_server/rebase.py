@@ -5,8 +5,9 @@ that its verdict is about is as it was: those that the problem's entry point rea
 certificates know them (``certificates/parts.py``).
 """
 
+import ast
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.certificates.parts import reached
@@ -48,6 +49,18 @@ def roots_of(module: Module, entry: str | None = None) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*([entry] if entry else []), *kernels, *hosts]))
 
 
+def wide_roots_of(module: Module) -> tuple[str, ...]:
+    """Where the entry point is not known: also all host code that comes to a launch by calls."""
+    found = dict.fromkeys(name.partition(".")[0] for name in roots_of(module))
+    uses = [
+        (name.partition(".")[0], {n.id for n in ast.walk(node) if isinstance(n, ast.Name)})
+        for name, node in module.host_functions.items()
+    ]
+    while more := [name for name, used in uses if name not in found and used & found.keys()]:
+        found.update(dict.fromkeys(more))
+    return tuple(found)
+
+
 def changed_parts(sent: str, now: str, path: str, roots: Iterable[str]) -> tuple[str, ...]:
     """The statements that a verdict is about and that are other ones now, by their names."""
     if sent == now:
@@ -55,7 +68,9 @@ def changed_parts(sent: str, now: str, path: str, roots: Iterable[str]) -> tuple
     wanted = tuple(roots)
     before, after = _parts(sent, path, wanted), _parts(now, path, wanted)
     names = dict.fromkeys((*before, *after))
-    return tuple(name for name in names if before.get(name) != after.get(name))
+    changed = tuple(name for name in names if before.get(name) != after.get(name))
+    moved = (old for old, new in zip(before, after, strict=False) if old != new)
+    return changed or tuple(moved)  # a value that is read before it is changed is another one
 
 
 def fit(sent: str, now: str, final: str, path: str, roots: Iterable[str]) -> Fitted | Unfit:
@@ -110,8 +125,17 @@ def _meet(one: Hunk, other: Hunk) -> bool:
 
 
 def _parts(text: str, path: str, roots: Sequence[str]) -> dict[str, str]:
-    found = reached(parse_module(text, path), roots).parts
-    return {placed.part.name: placed.part.hash for placed in found}
+    module = parse_module(text, path)
+    parts = {placed.part.name: placed.part.hash for placed in reached(module, roots).parts}
+    return parts | {line: line for line in _nameless_imports(module)}
+
+
+def _nameless_imports(module: Module) -> Iterator[str]:
+    """Imports that count for every statement: no name tells who uses them."""
+    for node in module.tree.body:
+        match node:
+            case ast.ImportFrom(module="__future__") | ast.ImportFrom(names=[ast.alias(name="*")]):
+                yield ast.unparse(node)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tilewright_server.rebase import Fitted, Unfit, fit, merge
+from tilewright.source import parse_module
+from tilewright_server.rebase import Fitted, Unfit, fit, merge, roots_of, wide_roots_of
 
 SENT = """\
 import triton
@@ -93,3 +94,55 @@ def test_windows_line_ends_stay() -> None:
 )
 def test_changes_of_both_sides_are_merged_or_meet(ours: str, theirs: str, both: str | None) -> None:
     assert merge("a\nb\nc\n", ours, theirs) == both
+
+
+TUNED = """\
+import triton
+
+CONFIGS = []
+WIDTH = 64
+{build}
+
+
+@triton.autotune(configs=CONFIGS, key=[])
+@triton.jit
+def k(x_ptr):
+    pass  # old
+
+
+def run(x):
+    k[(1,)](x, WIDTH)
+
+
+def solve(x):
+    return run(x.contiguous())
+"""
+FILL = "def fill():\n    CONFIGS.append(triton.Config({}))\n\n\nfill()"
+
+
+@pytest.mark.parametrize(
+    ("build", "old", "new"),
+    [
+        ("for n in (1, 2):\n    CONFIGS.append(n)", "(1, 2)", "(1, 2, 4)"),
+        (FILL, "Config({})", "Config({'BLOCK': 64})"),
+        ("from sizes import *", "sizes", "others"),
+        ("", "import triton", "from sizes import *\nimport triton"),
+        ("", "import triton", "from __future__ import annotations\nimport triton"),
+        (
+            "HALF = WIDTH\nWIDTH += HALF",
+            "HALF = WIDTH\nWIDTH += HALF",
+            "WIDTH += HALF\nHALF = WIDTH",
+        ),
+    ],
+)
+def test_what_changes_a_value_from_elsewhere_counts_too(build: str, old: str, new: str) -> None:
+    sent = TUNED.format(build=build)
+    final = sent.replace("  # old", "  # new")
+    assert isinstance(fit(sent, f"# above\n{sent}", final, "k.py", ("k", "run")), Fitted)
+    assert isinstance(fit(sent, sent.replace(old, new), final, "k.py", ("k", "run")), Unfit)
+
+
+def test_without_an_entry_point_all_that_comes_to_a_launch_is_a_root() -> None:
+    module = parse_module(TUNED.format(build=""), "k.py")
+    assert roots_of(module) == ("k", "run")
+    assert wide_roots_of(module) == ("k", "run", "solve")

@@ -11,7 +11,7 @@ from tilewright_server.commands.arguments import read_arguments
 from tilewright_server.commands.jobs import refuse
 from tilewright_server.edits import Evidence, workspace_edit
 from tilewright_server.jobs.run_record import RunRecord
-from tilewright_server.rebase import Fitted, Unfit, fit, roots_of
+from tilewright_server.rebase import Fitted, Unfit, fit, wide_roots_of
 from tilewright_server.run_view import CandidateView, Verdict
 from tilewright_server.server import TilewrightServer
 
@@ -43,6 +43,8 @@ async def apply_candidate(server: TilewrightServer, *arguments: Any) -> dict[str
     fitted = await server.in_pool(_fitted, record, snapshot.text, text, snapshot.path or "")
     if isinstance(fitted, Unfit):
         return refuse(server, f"the steps do not fit the text any more: {fitted.reason}")
+    if server.snapshot(record.head.uri) is not snapshot:
+        return refuse(server, "the text changed before the command was done; run it again")
     evidence = _evidence(record, found)
     consent = Evidence(
         f"Tilewright for {record.head.target}: {evidence}", _description(record, found), ask=True
@@ -57,7 +59,7 @@ async def apply_candidate(server: TilewrightServer, *arguments: Any) -> dict[str
 
 
 def _fitted(record: RunRecord, now: str, text: str, path: str) -> Fitted | Unfit:
-    return fit(record.sent, now, text, path, roots_of(parse_module(record.sent, path)))
+    return fit(record.sent, now, text, path, wide_roots_of(parse_module(record.sent, path)))
 
 
 def _path(record: RunRecord, found: CandidateView) -> list[CandidateView]:

@@ -22,7 +22,7 @@ from tilewright_server import wording
 from tilewright_server.context import ServerContext
 from tilewright_server.edits import Evidence, workspace_edit
 from tilewright_server.jobs.manager import Job
-from tilewright_server.rebase import Fitted, Unfit, fit, roots_of, unified
+from tilewright_server.rebase import Fitted, Unfit, fit, unified, wide_roots_of
 from tilewright_server.snapshot import Snapshot
 
 SHOW_DIFF = "tilewright/showDiff"
@@ -76,7 +76,9 @@ def _roots(sent: Snapshot, result: Mapping[str, Any]) -> tuple[str, ...]:
     certificate = result.get("certificate_file")
     subject = certificate.get("subject") if isinstance(certificate, Mapping) else None
     roots = subject.get("roots") if isinstance(subject, Mapping) else None
-    return tuple(map(str, roots)) if roots else roots_of(parse_module(sent.text, sent.path or ""))
+    return (
+        tuple(map(str, roots)) if roots else wide_roots_of(parse_module(sent.text, sent.path or ""))
+    )
 
 
 async def _ask(
