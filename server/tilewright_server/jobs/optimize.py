@@ -76,7 +76,7 @@ async def _found(
     if outcome.result is None and not job.suspended:
         job.state, job.message = _without_result(job, outcome)
         await server.in_pool(server.journal.drop, job.id)
-    return replace(entry, result=outcome.result)
+    return replace(entry, result=outcome.result, seen=0.0)
 
 
 async def _run(server: ServerContext, job: Job, sent: Snapshot, record: RunRecord) -> Outcome:
@@ -149,7 +149,8 @@ async def _conclude(
         said = _nothing_better(entry.result, stopped)
         await server.in_pool(server.journal.drop, job.id)
     else:
-        await _keep(server, entry)
+        if not entry.seen:  # one that is offered again has its time of when it was found
+            await _keep(server, entry)
         record.change(evidence=wording.evidence(entry.result))
         record.end(RunState.OFFERED, f"{stopped}its edit waits for a decision")
         server.runs.show_now(job.id)

@@ -99,10 +99,13 @@ class RunJournal:
         for place in sorted(self.folder.glob("*.json"), key=lambda one: one.name):
             if place.stem in self._held:
                 continue
-            one = _read(place)
-            if one is None or time.time() - one.seen > _OLDEST_S:
+            if _is_outdated(place):
                 place.unlink(missing_ok=True)
-            elif one.path == path and (lock := locks.take(place, one.run)) is not None:
+            elif _is_of(path, _read(place)) and (lock := locks.take(place, place.stem)) is not None:
+                one = _read(place)  # another server may have decided about it before the lock
+                if one is None:
+                    lock.close()
+                    continue
                 self._held[one.run] = lock
                 runs.append(one)
         return tuple(sorted(runs, key=lambda one: one.seen))
@@ -111,10 +114,24 @@ class RunJournal:
         return self.folder / f"{run}.json"
 
 
+def _is_outdated(place: Path) -> bool:
+    """Whether no server had to do with it for long; what cannot be read now may be of a newer
+    server, or be readable later."""
+    try:
+        return time.time() - place.stat().st_mtime > _OLDEST_S
+    except OSError:
+        return False
+
+
+def _is_of(path: str, run: KeptRun | None) -> bool:
+    return run is not None and run.path == path
+
+
 def _read(place: Path) -> KeptRun | None:
     """A run with the time of its last sign of life; None for a file that is not one."""
     try:
         data = json.loads(place.read_text(encoding="utf-8"))
-        return _KEPT.validate_python({**data, "seen": place.stat().st_mtime})
+        run = _KEPT.validate_python({**data, "seen": place.stat().st_mtime})
+        return run if run.run == place.stem else None
     except (OSError, ValueError, TypeError, ValidationError):
         return None
