@@ -109,7 +109,9 @@ def fixed(before: str, after: str) -> None:
         {"step": "correctness", "message": "3 of 9 values differ"} if "doubt" in after else None
     )
     value = {"accepted": failed is None, "level": "correct", "failed": failed, "error": None}
-    emit("result", result={**value, "speedup": None, "certificate": proof, "notes": []})
+    given = certified(after, "kernel.py") if failed is None else None
+    value |= {"speedup": None, "certificate": proof, "certificate_file": given, "notes": []}
+    emit("result", result=value)
 
 
 def profile(text: str, path: str, target: str, *, counters: bool) -> None:

@@ -73,6 +73,28 @@ async def test_a_fix_that_fails_can_be_taken_back(talk: Conversation) -> None:
     assert apply_edits(talk.text, list(change.edits)) == before
 
 
+async def test_no_certificate_is_written_of_a_text_that_changed_since(talk: Conversation) -> None:
+    asked: list[str] = []
+
+    @talk.client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)
+    def answer(params: types.ShowMessageRequestParams) -> Any:
+        asked.extend(action.title for action in params.actions or ())
+        talk.replace(f"{talk.text}\nLATER = 1\n")
+        return types.MessageActionItem("Write Certificate")
+
+    shows = types.ShowMessageRequestClientCapabilities()
+    (talk.folder / "kernel.yaml").write_text(SPEC)
+    await talk.begin(
+        capabilities(window=types.WindowClientCapabilities(show_message=shows)),
+        profileOnSave=False,
+    )
+    talk.open("improve")
+    await _fix(talk)
+    await until(lambda: any("text changed since" in one.message for one in talk.client.messages))
+    assert asked == ["Write Certificate"]
+    assert not list(talk.folder.glob("*.tilewright.json"))
+
+
 @pytest.mark.parametrize("given", ["no spec", "turned off", "not trusted"])
 async def test_what_is_not_verified_runs_nothing(talk: Conversation, given: str) -> None:
     if given != "no spec":

@@ -132,7 +132,9 @@ async def _say(
         return
     answer = await choose(server, message, (action,))
     now = server.snapshot(snapshot.uri)
-    if answer == _KEEP:
+    if answer == _KEEP and (now is None or now.text != snapshot.text):
+        server.warn("Tilewright: the text changed since, so no certificate of it was written")
+    elif answer == _KEEP:
         server.inform(f"Tilewright: {await certify(server, snapshot, result)}")
     elif answer == _UNDO and now is not None and now.text == offered.after:
         evidence = Evidence("Tilewright: undo the fix", offered.title, ask=False)
