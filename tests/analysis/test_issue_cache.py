@@ -233,3 +233,31 @@ def test_any_edits_leave_nothing_stale(memory: IssueCache, seed: int) -> None:
                 case _:
                     lines[one] = lines[one].replace("1", "24").replace("BLOCK", "n")
             _assert_as_if_new(memory, "\n".join(lines), snippet)
+
+
+def test_a_host_function_sees_what_an_edit_makes_a_kernel_read() -> None:
+    """The lines of the launch stay, so that it is the same object in both versions."""
+    before = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, s_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    s = tl.load(s_ptr)
+    tl.store(y_ptr + offs, tl.load(x_ptr + offs, mask=offs < n) * s, mask=offs < n)
+
+
+def run(x, y, s):
+    for _ in range(3):
+        s = s * 2
+        scale[(triton.cdiv(x.numel(), 1024),)](x, y, s, x.numel(), BLOCK=1024)
+        if s.item() > 3:
+            break
+"""
+    found = {issue.id for issue in analyze(parse_module(before, "roles.py"))}
+    edited = before.replace("tl.load(s_ptr)", "s_ptr")
+    after = {issue.id for issue in analyze(parse_module(edited, "roles.py"))}
+    assert "device_host_sync" in found
+    assert "device_host_sync" not in after

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Hashable, Iterable, Mapping
 
+from tilewright.analysis.flow import pure_helpers
 from tilewright.analysis.host_graph.expressions import HostExpressions
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
 from tilewright.analysis.per_kernel import kept_by
@@ -32,7 +33,12 @@ def _is_triton(kernel: Kernel) -> bool:
 
 def _key(module: Module, function: str) -> Hashable:
     launches = module.lookup.launches_in.get(function, ())
-    return module.host_functions[function], id(module.names), tuple(map(id, launches))
+    # What a launch reads and writes follows from the kernel, which an edit may change alone.
+    kernels = {id(k.node) for x in launches for k in module.lookup.named.get(x.kernel, ())}
+    return (
+        *(module.host_functions[function], id(module.names), tuple(map(id, launches))),
+        *(frozenset(kernels), pure_helpers(module)),
+    )
 
 
 @kept_by(_key, 256)
