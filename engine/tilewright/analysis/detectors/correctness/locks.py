@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.values import Access, Flow
+from tilewright.analysis.values import Access, Flow, walk
 from tilewright.source.model import Kernel, Module
 
 _WAITS = (TL + "atomic_cas", TL + "atomic_xchg", TL + "atomic_add")
@@ -65,13 +65,22 @@ def _last_store(flow: Flow, waited: Access, release: Access) -> Access | None:
     stores = [
         a
         for a in flow.writes
-        if a.kind == "store" and waited.order < a.order < release.order and a.base is not None
+        if a.kind == "store"
+        and waited.order < a.order < release.order
+        and a.base is not None
+        and not _is_one_place(a)
     ]
     if not stores:
         return None
     last = max(stores, key=lambda store: store.order)
     is_followed = any(last.order < order < release.order for order, _ in flow.may_write_unknown)
     return None if is_followed else last
+
+
+def _is_one_place(store: Access) -> bool:
+    """Whether it stores a single value, which the thread that releases the lock does itself."""
+    parts = list(walk(store.pointer))
+    return all(v.op in ("param", "const", "program_id", "binary", "cast") for v in parts)
 
 
 def _is_one_warp(module: Module, kernel: Kernel) -> bool:
