@@ -2,12 +2,14 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tilewright.analysis.detectors.common import nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import terms, unexpanded
 from tilewright.analysis.detectors.correctness.unmasked import is_open_extent
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import host_of, resolve
@@ -89,8 +91,43 @@ def _too_long(
     if size is None or not is_open_extent(module, launch, extent):
         return None
     names = _names_in(extent) | _names_in(given)
-    is_asked = any(names & _names_in(test) for test in _tests(host))
+    is_asked = bool(names & _tested(host)) or _is_asked_around(module, host)
     return None if is_asked else (given, size)
+
+
+@per_module
+def _is_asked_around(module: Module, host: ast.FunctionDef) -> bool:
+    """Whether a function that leads to this one, or that this one calls, compares anything."""
+    return any(map(_compares_sizes, _connected(module, host)))
+
+
+def _connected(module: Module, host: ast.FunctionDef) -> Iterator[ast.AST]:
+    """What may have asked before: the file's functions that name the host's, and those it names."""
+    kernels = {id(kernel.node) for kernel in module.kernels}
+    named = _mentioned_in(host)
+    for top in module.tree.body:
+        if isinstance(top, ast.ClassDef) and host in ast.walk(top):
+            yield top
+        for node in ast.walk(top):
+            if not isinstance(node, ast.FunctionDef) or node is host or id(node) in kernels:
+                continue
+            if node.name in named or host.name in _mentioned_in(node):
+                yield node
+
+
+def _compares_sizes(root: ast.AST) -> bool:
+    return any(
+        isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        for node in ast.walk(root)
+        if isinstance(node, ast.Compare)
+        for operator in node.ops
+    )
+
+
+def _mentioned_in(root: ast.AST) -> set[str]:
+    """Names in a function, and the last parts of dotted ones."""
+    attributes = {n.attr for n in ast.walk(root) if isinstance(n, ast.Attribute)}
+    return attributes | {n.id for n in ast.walk(root) if isinstance(n, ast.Name)}
 
 
 def _fixed_size(module: Module, launch: Launch, node: ast.expr) -> int | None:
@@ -109,6 +146,12 @@ def _number(module: Module, node: ast.expr) -> int | None:
     except Undecidable:
         return None
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 1 else None
+
+
+@lru_cache(maxsize=512)
+def _tested(host: ast.FunctionDef) -> frozenset[str]:
+    """The names in all that a function tests."""
+    return frozenset().union(*map(_names_in, _tests(host)))
 
 
 def _tests(host: ast.FunctionDef) -> Iterator[ast.expr]:
