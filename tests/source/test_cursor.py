@@ -1,5 +1,7 @@
 """What surrounds a place of a text that is being typed."""
 
+import time
+
 import pytest
 
 from tilewright.source.cursor import Cursor, constexprs_below, cursor_at, definition_around
@@ -99,3 +101,9 @@ def test_every_place_of_any_text_has_surroundings(text: str) -> None:
         for column in range(len(line) + 1):
             assert isinstance(cursor_at(lines, number, column), Cursor)
         definition_around(lines, number)
+
+
+def test_a_long_word_below_a_line_is_read_once() -> None:
+    start = time.process_time()
+    assert constexprs_below(("def k(" + "x" * 100_000,), 1) == ()
+    assert time.process_time() - start < 2

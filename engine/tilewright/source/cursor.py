@@ -272,7 +272,7 @@ def _is_jitted(lines: Sequence[str], row: int) -> bool:
     return False
 
 
-_SIGNATURE_NAME = re.compile(r"([^\W\d]\w*)\s*:\s*[\w.\"']*constexpr\b")
+_SIGNATURE_NAME = re.compile(r"\b([^\W\d]\w*)\s*:\s*[\w.\"']*constexpr\b")
 
 
 def constexprs_below(lines: Sequence[str], line: int, most: int = 60) -> tuple[str, ...]:
