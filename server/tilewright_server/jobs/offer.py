@@ -92,7 +92,7 @@ async def _ask(
     if server.snapshot(now.uri) is not now:
         return None
     said = wording.description(result)
-    described = f"{said}. {wording.sentence(_REBASED)}" if fitted.moved else said
+    described = f"{said.removesuffix('.')}. {wording.sentence(_REBASED)}" if fitted.moved else said
     edit = workspace_edit(now, fitted.text, Evidence(label, described, ask=True), server.client)
     answer = await server.workspace_apply_edit_async(
         types.ApplyWorkspaceEditParams(edit=edit, label=label)

@@ -25,7 +25,7 @@ def exchanged_arguments(module: Module, context: AnalysisContext) -> Iterator[Fi
                     module.index.range_of(launch.node.args[one]),
                     f"{kernel.parameters[one].name} of {kernel.name} gets "
                     f"{ast.unparse(launch.node.args[one])} and {kernel.parameters[two].name} gets "
-                    f"{ast.unparse(launch.node.args[two])}: each is in the other's place.",
+                    f"{ast.unparse(launch.node.args[two])}: each has the other's name.",
                     kernel.name,
                     related=(Related("parameters", kernel.name_range),),
                 )
