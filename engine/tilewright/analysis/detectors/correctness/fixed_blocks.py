@@ -116,12 +116,17 @@ def _connected(module: Module, host: ast.FunctionDef) -> Iterator[ast.AST]:
 
 
 def _compares_sizes(root: ast.AST) -> bool:
+    """Whether anything is compared with more than 1: what is above or below 0 or 1 has no limit."""
     return any(
         isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
         for node in ast.walk(root)
-        if isinstance(node, ast.Compare)
+        if isinstance(node, ast.Compare) and not any(map(_is_at_most_one, node.comparators))
         for operator in node.ops
     )
+
+
+def _is_at_most_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value <= 1
 
 
 def _mentioned_in(root: ast.AST) -> set[str]:
