@@ -120,7 +120,7 @@ async def test_a_change_starts_it_again_with_the_new_text(talk: Conversation) ->
     talk.replace(KERNEL.format(engine="nothing").replace("offs = tl", "offs = 0 + tl"))
     await until(lambda: len(talk.finished) == 2)
     assert [job.state for job in talk.finished] == ["cancelled", "done"]
-    assert _found(talk)
+    await until(lambda: _found(talk))
 
 
 async def test_a_change_elsewhere_lets_it_go_on(talk: Conversation) -> None:
