@@ -14,7 +14,7 @@ import type { FoundServer } from "./discovery";
 import { resolveFix } from "./fixes";
 import { askConsent, CONSENT } from "./models";
 import { pickTarget } from "./picks";
-import type { Previews, ShownTexts } from "./preview";
+import type { Previews } from "./preview";
 import { JobProgress } from "./progress";
 import type { Runs } from "./runs/store";
 import { SECTION } from "./settings";
@@ -66,7 +66,6 @@ export function connect(
   };
   const client: LanguageClient = new LanguageClient(SECTION, "Tilewright", serverOptions, options);
   client.onRequest(CONSENT, askConsent);
-  client.onNotification("tilewright/showDiff", (shown: ShownTexts) => previews.showTexts(shown));
   runs.listen(client);
   return { client, progress };
 }

@@ -15,14 +15,6 @@ const DISCARD = "Discard";
 type Decision = "apply" | "discard" | "outdated";
 type Next = (params: ApplyWorkspaceEditParams) => Promise<ApplyWorkspaceEditResult>;
 
-/** Two texts that the server wants shown side by side; nothing is decided about them. */
-export interface ShownTexts {
-  readonly uri: string;
-  readonly title: string;
-  readonly before: string;
-  readonly after: string;
-}
-
 interface Session {
   readonly text: string;
   readonly source: string;
@@ -107,18 +99,6 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
     await closeTabs(key);
     await vscode.window.showTextDocument(document);
     return decided;
-  }
-
-  /** Shows two texts of a document in the editor's diff view. */
-  async showTexts(shown: ShownTexts): Promise<void> {
-    const source = vscode.Uri.parse(shown.uri);
-    const [left, right] = [shown.before, shown.after].map((text) => {
-      this.count += 1;
-      const uri = source.with({ scheme: SCHEME, authority: "", query: String(this.count) });
-      this.sessions.set(uri.toString(), { text, source: "", decide: () => this.sessions.delete(uri.toString()) });
-      return uri;
-    });
-    await vscode.commands.executeCommand("vscode.diff", left, right, `${path.basename(source.fsPath)}: ${shown.title}`);
   }
 
   /** Decides about the preview in front. */
