@@ -84,7 +84,7 @@ def fit(sent: str, now: str, final: str, path: str, roots: Iterable[str]) -> Fit
     wanted = tuple(roots)
     changed = changed_parts(sent, now, path, wanted)
     if changed:
-        return Unfit(f"{_named(changed)} changed since the run began")
+        return Unfit(f"{named(changed)} changed since the run began")
     if parse_module(now, path).problems:
         return Unfit("a statement does not parse at the moment")
     merged = merge(sent, now, final)
@@ -138,6 +138,7 @@ def _nameless_imports(module: Module) -> Iterator[str]:
                 yield ast.unparse(node)
 
 
-def _named(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """Names in a sentence: three of them, and how many more there are."""
     shown = ", ".join(names[:3])
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

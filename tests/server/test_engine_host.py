@@ -1,12 +1,17 @@
-"""A command that nobody waits for any more leaves the engine's process fit for the next ones."""
+"""The engine's process after commands that were given up, and answers that cannot be read."""
 
 import asyncio
 import json
 import os
+import socket
 import sys
 from pathlib import Path
+from typing import IO
 
-from tilewright_server.jobs.engine_host import EngineHost
+import pytest
+
+from tilewright_server.jobs import engine_host
+from tilewright_server.jobs.engine_host import EngineChild, EngineHost, EngineHostError
 
 SERVED = """\
 import os, sys, time
@@ -37,5 +42,46 @@ async def test_a_command_cancelled_while_the_process_starts(tmp_path: Path) -> N
         child = await asyncio.wait_for(start, PATIENCE_S)
         assert json.loads(await child.stdout.read()) == {"done": True}
         assert await child.wait() == 0
+    finally:
+        await host.close()
+
+
+async def test_a_request_that_was_cut_off_is_not_read_into_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = EngineHost(("engine",), (sys.executable, "-P", "-c", SERVED), lambda said: None)
+    whole = engine_host._hand_over
+
+    def cut(line: socket.socket, data: bytes, given: IO[bytes], streams: tuple[int, int]) -> None:
+        whole(line, data[:-4], given, streams)
+        raise TimeoutError("timed out")
+
+    async def say() -> EngineChild:
+        start = host.start(("engine", "say"), "", str(tmp_path), os.environ, 1 << 16)
+        return await asyncio.wait_for(start, PATIENCE_S)
+
+    try:
+        monkeypatch.setattr(engine_host, "_hand_over", cut)
+        with pytest.raises(EngineHostError, match="takes no command: timed out"):
+            await say()
+        assert host.pid is None
+        monkeypatch.setattr(engine_host, "_hand_over", whole)
+        child = await say()
+        assert json.loads(await child.stdout.read()) == {"done": True}
+        assert await child.wait() == 0
+    finally:
+        await host.close()
+
+
+async def test_an_answer_that_cannot_be_read_ends_the_process_and_is_said(tmp_path: Path) -> None:
+    babbles = "import time; print('{\"ready\": 1}\\nno answer', flush=True); time.sleep(300)"
+    said: list[str] = []
+    host = EngineHost(("engine",), (sys.executable, "-P", "-c", babbles), said.append)
+    try:
+        start = host.start(("engine", "say"), "", str(tmp_path), os.environ, 1 << 16)
+        with pytest.raises(EngineHostError):
+            await asyncio.wait_for(start, PATIENCE_S)
+        assert "an answer of it cannot be read" in said[0]
+        assert host.pid is None
     finally:
         await host.close()

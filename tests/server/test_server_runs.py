@@ -1,10 +1,14 @@
 """Optimizations outlive edits and restarts, show how far they are, and are cancelled at once."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 from conversation import KERNEL, Conversation, apply_edits, capabilities, until
+from fake_engine import certified
 from lsprotocol import types
+
+from tilewright.certificates.files import content_hash
 
 OLD, NEW = "acc += tl.dot(a, b)", "acc = tl.dot(a, b, acc)"
 
@@ -225,3 +229,40 @@ async def test_what_was_cancelled_while_it_waited_is_not_taken_up_again(
     assert not kept.exists()
     gate.touch()
     await talk.end_of_job(2)
+
+
+async def test_a_kept_result_is_not_applied_once_what_it_imports_has_changed(
+    talk: Conversation, again: Conversation, tmp_path: Path
+) -> None:
+    helper = talk.folder / "helper.py"
+    helper.write_text("SIZE = 64\n")
+    await talk.begin()
+    gate = tmp_path / "gate"
+    text = KERNEL.format(engine=f"wait {gate}").replace(", 64,", ", SIZE,")
+    talk.open(text=f"from helper import SIZE\n{text}")
+    await talk.optimize()
+    await until(lambda: any(one.candidate.verdict == "kept" for one in talk.candidates))
+    identifier = types.TextDocumentIdentifier(talk.uri)
+    talk.client.text_document_did_close(types.DidCloseTextDocumentParams(identifier))
+    gate.touch()
+    await talk.end_of_job()
+    await talk.client.shutdown_session()
+    helper.write_text("SIZE = 32\n")
+    await again.begin()
+    again.open(text=talk.text)
+    job = await again.end_of_job()
+    assert "does not fit the text any more: helper.py changed since the run began" in job.message
+    assert again.edits == []
+
+
+async def test_a_certificate_that_says_more_of_the_same_text_is_left(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("improve")
+    better = {**certified(talk.text.replace(OLD, NEW), "kernel.py"), "level": "faster"}
+    better["hash"] = content_hash(better)
+    place = talk.folder / "kernel.tilewright.json"
+    place.write_text(json.dumps(better))
+    await talk.optimize()
+    job = await talk.end_of_job()
+    assert "kernel.tilewright.json says more and was left as it is" in job.message
+    assert json.loads(place.read_text())["level"] == "faster"

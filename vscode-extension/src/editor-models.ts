@@ -22,6 +22,7 @@ function interfaceOf(): EditorModels | undefined {
   return {
     all: () => select(),
     message: (role, text) => (role === "assistant" ? messages.Assistant(text) : messages.User(text)),
+    cancelling: () => new vscode.CancellationTokenSource(),
   };
 }
 

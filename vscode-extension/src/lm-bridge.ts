@@ -9,6 +9,13 @@ import type { AddressInfo } from "node:net";
 
 const MOST_BYTES = 8_000_000;
 
+/** What ends a request to a model; the editor's own has a token and `cancel`. */
+export interface Cancelling {
+  readonly token: unknown;
+  cancel(): void;
+  dispose(): void;
+}
+
 /** As much of the editor's interface as the bridge uses; an older editor lacks it. */
 export interface EditorModel {
   readonly id: string;
@@ -23,6 +30,7 @@ export interface EditorModels {
   all(): Thenable<readonly EditorModel[]>;
   /** A message of a person or of a model, as the editor wants it. */
   message(role: string, text: string): unknown;
+  cancelling(): Cancelling;
 }
 
 interface Message {
@@ -75,10 +83,23 @@ export class LmBridge {
     };
     try {
       this.admit(request);
-      answer(200, await this.answer(request));
+      answer(200, await this.whileWanted(response, (token) => this.answer(request, token)));
     } catch (error) {
       const status = error instanceof Refused ? error.status : 502;
       answer(status, { error: { message: error instanceof Error ? error.message : String(error), type: "editor_model" } });
+    }
+  }
+
+  /** Ends the request to the model when whoever asked goes away: a cancelled run pays for no reply. */
+  private async whileWanted<T>(response: http.ServerResponse, work: (token: unknown) => Promise<T>): Promise<T> {
+    const cancelling = this.models.cancelling();
+    const gone = (): void => (response.writableEnded ? undefined : cancelling.cancel());
+    response.once("close", gone);
+    try {
+      return await work(cancelling.token);
+    } finally {
+      response.off("close", gone);
+      cancelling.dispose();
     }
   }
 
@@ -98,7 +119,7 @@ export class LmBridge {
     }
   }
 
-  private async answer(request: http.IncomingMessage): Promise<unknown> {
+  private async answer(request: http.IncomingMessage, token: unknown): Promise<unknown> {
     const models = await this.models.all();
     if (request.url === "/v1/models") {
       return { object: "list", data: models.map(({ id, vendor }) => ({ id, object: "model", owned_by: vendor })) };
@@ -111,7 +132,7 @@ export class LmBridge {
     }
     const justification = "Tilewright optimizes a kernel that you chose; every edit is verified before it is shown.";
     const sent = messages.map(({ role, content }) => this.models.message(role, content));
-    const { text } = await model.sendRequest(sent, { justification });
+    const { text } = await model.sendRequest(sent, { justification }, token);
     let reply = "";
     for await (const part of text) {
       reply += part;

@@ -17,13 +17,22 @@ const model = {
   },
   countTokens: (text: string) => Promise.resolve(text.length),
 };
-const models: EditorModels = { all: () => Promise.resolve([model]), message: (role, text) => `${role}: ${text}` };
+let cancelled: boolean[] = [];
+const models: EditorModels = {
+  all: () => Promise.resolve([model]),
+  message: (role, text) => `${role}: ${text}`,
+  cancelling: () => {
+    const at = cancelled.push(false) - 1;
+    return { token: `token ${at}`, cancel: () => (cancelled[at] = true), dispose: () => undefined };
+  },
+};
 
 let bridge: LmBridge;
 let url: string;
 
 beforeEach(async () => {
   asked.length = 0;
+  cancelled = [];
   bridge = new LmBridge(models);
   url = await bridge.start();
 });
@@ -53,6 +62,24 @@ describe("the bridge to the editor's models", () => {
     expect(value.usage).toEqual({ prompt_tokens: 17, completion_tokens: 9, total_tokens: 26 });
     expect(asked).toEqual(["system: be brief", "user: double x"]);
     expect((await ask("/models", authorized())).value.data).toEqual([{ id: "fake-1", object: "model", owned_by: "tests" }]);
+  });
+
+  it("ends the request to the model when whoever asked goes away, and only then", async () => {
+    await ask("/chat/completions", authorized(), chat());
+    expect(cancelled).toEqual([false]);
+    const tokens: unknown[] = [];
+    const slow = vi.spyOn(model, "sendRequest").mockImplementation(((_: unknown, __: unknown, token: unknown) => {
+      tokens.push(token);
+      return new Promise(() => undefined);
+    }) as never);
+    const headers = { ...authorized(), "content-type": "application/json" };
+    const request = http.request(`${url}/chat/completions`, { method: "POST", headers });
+    request.on("error", () => undefined);
+    request.end(chat());
+    await vi.waitFor(() => expect(tokens).toEqual(["token 1"]));
+    request.destroy();
+    await vi.waitFor(() => expect(cancelled).toEqual([false, true]));
+    slow.mockRestore();
   });
 
   it("listens on this machine alone and answers nobody without its token", async () => {

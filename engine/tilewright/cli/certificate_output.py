@@ -2,17 +2,11 @@
 
 from pathlib import Path
 
-from tilewright.certificates.files import (
-    CertificateError,
-    default_place,
-    read_certificate,
-    write_certificate,
-)
+from tilewright.certificates.files import default_place, write_certificate
 from tilewright.certificates.model import CertificateFile
-from tilewright.certificates.staleness import state_of
+from tilewright.certificates.precedence import better_at
 from tilewright.cli.inputs import read_source
 from tilewright.errors import InputError
-from tilewright.evaluation.model import Level
 from tilewright.source import parse_module
 
 
@@ -35,10 +29,7 @@ def keep(certificate: CertificateFile, source: Path, named: Path | None) -> tupl
 
 def _better(place: Path, source: Path, new: CertificateFile) -> CertificateFile | None:
     try:
-        there = read_certificate(place)
         module = parse_module(read_source(source), str(source))
-    except (CertificateError, InputError):
+    except InputError:
         return None
-    is_of_this = there.subject.hash == new.subject.hash and state_of(there, module).is_current
-    reaches_further = not Level(new.level).reaches(Level(there.level))
-    return there if is_of_this and reaches_further else None
+    return better_at(place, module, new)

@@ -44,13 +44,21 @@ def why_not(server: TilewrightServer, snapshot: Snapshot | None) -> str | None:
     return None
 
 
-async def profile_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
-    """Profile a document's kernels, also where facts are known: asking again measures again."""
-    wanted = read_arguments(ProfileArguments, arguments)
-    snapshot = server.snapshot(wanted.uri)
+def runnable(server: TilewrightServer, uri: str) -> Snapshot | dict[str, Any]:
+    """A document that an engine may run on, or the answer that refuses it."""
+    snapshot = server.snapshot(uri)
     reason = why_not(server, snapshot)
     if reason is not None or snapshot is None:
         return refuse(server, str(reason))
+    return snapshot
+
+
+async def profile_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
+    """Profile a document's kernels, also where facts are known: asking again measures again."""
+    wanted = read_arguments(ProfileArguments, arguments)
+    snapshot = runnable(server, wanted.uri)
+    if not isinstance(snapshot, Snapshot):
+        return snapshot
     replace_running(server, wanted.uri)
 
     async def work(job: Job) -> None:
@@ -63,10 +71,9 @@ async def profile_command(server: TilewrightServer, *arguments: Any) -> dict[str
 async def compile_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """Compile a document's kernels, also where all is known: what it imports may have changed."""
     wanted = read_arguments(ProfileArguments, arguments)
-    snapshot = server.snapshot(wanted.uri)
-    reason = why_not(server, snapshot)
-    if reason is not None or snapshot is None:
-        return refuse(server, str(reason))
+    snapshot = runnable(server, wanted.uri)
+    if not isinstance(snapshot, Snapshot):
+        return snapshot
     if not compilable(await server.analyze(snapshot)):
         return refuse(server, "there is no Triton kernel in this file")
     targets = await compile_targets(server, snapshot)
@@ -78,10 +85,9 @@ async def compile_command(server: TilewrightServer, *arguments: Any) -> dict[str
 async def optimize_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """One optimization at a time for a document; a second start is refused."""
     wanted = read_arguments(OptimizeArguments, arguments)
-    snapshot = server.snapshot(wanted.uri)
-    reason = why_not(server, snapshot)
-    if reason is not None or snapshot is None:
-        return refuse(server, str(reason))
+    snapshot = runnable(server, wanted.uri)
+    if not isinstance(snapshot, Snapshot):
+        return snapshot
     if wanted.version is not None and wanted.version != snapshot.version:
         return refuse(server, "the file changed before the command arrived; run it again")
     if server.jobs.active(JobKind.OPTIMIZE, wanted.uri):
@@ -131,10 +137,9 @@ NO_CERTIFICATE = (
 async def verify_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """Repeat a kernel's certificate; one of a text that changed since is made anew."""
     wanted = read_arguments(CertificateArguments, arguments)
-    snapshot = server.snapshot(wanted.uri)
-    reason = why_not(server, snapshot)
-    if reason is not None or snapshot is None:
-        return refuse(server, str(reason))
+    snapshot = runnable(server, wanted.uri)
+    if not isinstance(snapshot, Snapshot):
+        return snapshot
     if server.jobs.active(JobKind.VERIFY, wanted.uri):
         return refuse(server, "this file is being verified already; cancel that first")
     found = await server.certificates.of(snapshot, await server.analyze(snapshot))

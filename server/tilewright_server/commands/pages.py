@@ -11,7 +11,7 @@ from tilewright.knowledge.explain import explain
 from tilewright.knowledge.files import KnowledgeError
 from tilewright_server.background_compile import start_inspecting
 from tilewright_server.commands.arguments import CompareArguments, ExplainArguments, read_arguments
-from tilewright_server.commands.jobs import refuse, why_not
+from tilewright_server.commands.jobs import refuse, runnable
 from tilewright_server.comparison import comparison
 from tilewright_server.jobs.inspect import stop_inspecting
 from tilewright_server.jobs.manager import Job
@@ -22,10 +22,9 @@ from tilewright_server.snapshot import Snapshot
 async def compare_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """Show a kernel's chips side by side; those it was not compiled for are compiled first."""
     wanted = read_arguments(CompareArguments, arguments)
-    snapshot = server.snapshot(wanted.uri)
-    reason = why_not(server, snapshot)
-    if reason is not None or snapshot is None:
-        return refuse(server, str(reason))
+    snapshot = runnable(server, wanted.uri)
+    if not isinstance(snapshot, Snapshot):
+        return snapshot
     targets = tuple(dict.fromkeys((await server.pick_target(snapshot), *server.settings.targets)))
     analysis = await server.analyze(snapshot)
     known = server.facts.compiled(analysis, snapshot, wanted.kernel)

@@ -67,6 +67,14 @@ class _Command:
     started: "asyncio.Future[int]"
     ended: "asyncio.Future[int]"
 
+    def lose(self, code: int) -> None:
+        """Its process is gone: say so to who waits for it."""
+        if not self.started.done():
+            self.started.set_exception(EngineHostError("the engine's process ended"))
+            self.started.exception()  # perhaps nobody waits: asyncio need not say so
+        if not self.ended.done():
+            self.ended.set_result(code)
+
 
 class EngineHost:
     """Starts commands in the process that stays; owned by the event loop.
@@ -134,12 +142,22 @@ class EngineHost:
             async with self._turn:
                 line = await self._ready()
                 self._commands[name] = entry
-                stdout, stderr = await _send(line, request, text, limit)
+                stdout, stderr = await self._handed_over(line, request, text, limit)
             pid = await entry.started
         except OSError as error:
-            self._commands.pop(name, None)
             raise EngineHostError(f"the engine's process takes no command: {error}") from error
         return EngineChild(pid, stdout, stderr, entry.ended)
+
+    async def _handed_over(
+        self, line: socket.socket, request: Mapping[str, Any], text: str, limit: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamReader]:
+        """Hand over a request. One that got lost half-way would be read as a part of the next one,
+        so the process is ended then."""
+        try:
+            return await _send(line, request, text, limit)
+        except OSError:
+            await self.close()
+            raise
 
     async def close(self) -> None:
         """End the process and the commands that it still runs."""
@@ -167,7 +185,7 @@ class EngineHost:
                 env={**os.environ, "PYTHONUTF8": "1"},
                 start_new_session=True,
             )
-        self._line = own
+        self._line, self._commands = own, {}
         return await self._answering(self._process, own)
 
     async def _answering(
@@ -188,29 +206,51 @@ class EngineHost:
             logger.warning("the engine's process cannot be started: %s", reason)
             raise EngineHostError(f"the engine's process cannot be started: {reason}")
         self._failures = 0
-        self._reader = asyncio.create_task(self._read(process, line))
+        self._reader = asyncio.create_task(self._read(process, line, self._commands))
         return line
 
-    async def _read(self, process: asyncio.subprocess.Process, line: socket.socket) -> None:
-        """Follow what becomes of commands until the process ends."""
-        assert process.stdout is not None
+    async def _read(
+        self,
+        process: asyncio.subprocess.Process,
+        line: socket.socket,
+        commands: dict[str, _Command],
+    ) -> None:
+        """Follow what becomes of the commands of a process until it ends."""
         assert process.stderr is not None
         errors = asyncio.create_task(_tail(process.stderr))
-        while answer := await process.stdout.readline():
-            self._take(json.loads(answer))
-        code = await process.wait()
-        line.close()
-        if self._process is process:
-            self._process = self._line = None
-            if code or self._commands:
-                said = (await errors).strip().splitlines()
-                self._crashed(code, said[-1] if said else "")
-        for entry in self._commands.values():
-            for waiting, value in ((entry.started, None), (entry.ended, code or 1)):
-                if not waiting.done():
-                    lost = EngineHostError("the engine's process ended")
-                    waiting.set_exception(lost) if value is None else waiting.set_result(value)
-        self._commands.clear()
+        code = 1
+        try:
+            wrong = await self._answers(process, commands)
+            code = await process.wait()
+            line.close()
+            if self._process is process:
+                self._process = self._line = None
+                if code or commands:
+                    said = (await errors).strip().splitlines()
+                    self._crashed(code, wrong or (said[-1] if said else ""))
+        finally:
+            for entry in commands.values():
+                entry.lose(code or 1)
+            commands.clear()
+
+    async def _answers(
+        self, process: asyncio.subprocess.Process, commands: dict[str, _Command]
+    ) -> str:
+        """Take answers until there are no more; why they cannot be read, empty where they can.
+
+        A process whose answer cannot be read is ended: which command it was about is not known.
+        """
+        assert process.stdout is not None
+        while True:
+            try:
+                answer = await process.stdout.readline()
+                if not answer:
+                    return ""
+                _take(commands, json.loads(answer))
+            except (ValueError, TypeError, KeyError) as error:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                return f"an answer of it cannot be read: {error}"
 
     def _crashed(self, code: int, said: str) -> None:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
@@ -218,16 +258,21 @@ class EngineHost:
         logger.error("%s; it is started again with the next command", what)
         self._on_crash(f"{what}; it is started again with the next command")
 
-    def _take(self, answer: Mapping[str, Any]) -> None:
-        entry = self._commands.get(str(answer.get("id")))
-        if entry is None:
-            return
-        if "pid" in answer and not entry.started.done():
-            entry.started.set_result(int(answer["pid"]))
-        elif "code" in answer:
-            del self._commands[answer["id"]]
-            if not entry.ended.done():
-                entry.ended.set_result(int(answer["code"]))
+
+def _take(commands: dict[str, _Command], answer: Any) -> None:
+    """Raises ValueError, TypeError or KeyError where it is no answer."""
+    if not isinstance(answer, dict):
+        raise TypeError(f"{answer!r:.80} is no object")
+    entry = commands.get(answer["id"])
+    if entry is None:
+        return
+    if "pid" in answer and not entry.started.done():
+        entry.started.set_result(int(answer["pid"]))
+    elif "code" in answer:
+        code = int(answer["code"])
+        del commands[answer["id"]]
+        if not entry.ended.done():
+            entry.ended.set_result(code)
 
 
 def _end_unwanted(starting: "asyncio.Task[EngineChild]") -> None:
@@ -247,12 +292,12 @@ async def _send(
     data = json.dumps(request, ensure_ascii=True).encode()
     own_out, out = os.pipe()
     own_error, error = os.pipe()
-    readers = await _reading(own_out, limit), await _reading(own_error, limit)
-    with tempfile.TemporaryFile() as given, os.fdopen(out, "wb"), os.fdopen(error, "wb"):
+    with os.fdopen(out, "wb"), os.fdopen(error, "wb"), tempfile.TemporaryFile() as given:
+        readers = await _reading(own_out, limit), await _reading(own_error, limit)
         given.write(text.encode(errors="replace"))
         given.seek(0)
         await asyncio.to_thread(_hand_over, line, data, given, (out, error))
-    return readers
+    return readers  # where nothing was handed over, they are at their end and close by themselves
 
 
 def _hand_over(

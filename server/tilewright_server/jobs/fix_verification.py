@@ -135,7 +135,7 @@ async def _say(
     if answer == _KEEP and (now is None or now.text != snapshot.text):
         server.warn("Tilewright: the text changed since, so no certificate of it was written")
     elif answer == _KEEP:
-        server.inform(f"Tilewright: {await certify(server, snapshot, result)}")
+        server.inform(f"Tilewright: {await certify(server, snapshot, snapshot.text, result)}")
     elif answer == _UNDO and now is not None and now.text == offered.after:
         evidence = Evidence("Tilewright: undo the fix", offered.title, ask=False)
         edit = workspace_edit(now, offered.before, evidence, server.client)

@@ -22,7 +22,8 @@ from tilewright_server import wording
 from tilewright_server.context import ServerContext
 from tilewright_server.edits import Evidence, workspace_edit
 from tilewright_server.jobs.manager import Job
-from tilewright_server.rebase import Fitted, Unfit, fit, unified, wide_roots_of
+from tilewright_server.jobs.surroundings import changed_around, surroundings
+from tilewright_server.rebase import Fitted, Unfit, fit, named, unified, wide_roots_of
 from tilewright_server.snapshot import Snapshot
 
 SHOW_DIFF = "tilewright/showDiff"
@@ -44,9 +45,17 @@ class Decided:
 
 
 async def offer(
-    server: ServerContext, job: Job, sent: Snapshot, result: Mapping[str, Any]
+    server: ServerContext,
+    job: Job,
+    sent: Snapshot,
+    result: Mapping[str, Any],
+    around: Mapping[str, str] | None = None,
 ) -> Decided:
-    """Apply the edit with the person's consent; an edit of the text meanwhile makes it anew."""
+    """Apply the edit with the person's consent; an edit of the text meanwhile makes it anew.
+
+    Args:
+        around: what the verdict depends on outside the file, as the run began; None: not known.
+    """
     evidence = wording.evidence(result)
     if not server.client.apply_edit:
         return Decided(f"this editor cannot apply edits from a server; found: {evidence}")
@@ -54,7 +63,7 @@ async def offer(
         now = server.snapshot(sent.uri)
         if now is None:
             return Decided(f"its edit waits until the file is open again: {evidence}", keep=True)
-        fitted = await server.in_pool(_fitted, sent, now.text, result)
+        fitted = await server.in_pool(_fitted, sent, now.text, result, around)
         if isinstance(fitted, Unfit):
             return await _show_unfit(server, sent, result, fitted)
         if server.snapshot(sent.uri) is not now:
@@ -66,8 +75,13 @@ async def offer(
     return Decided(f"the text kept changing while the edit was shown: {evidence}", keep=True)
 
 
-def _fitted(sent: Snapshot, now: str, result: Mapping[str, Any]) -> Fitted | Unfit:
+def _fitted(
+    sent: Snapshot, now: str, result: Mapping[str, Any], around: Mapping[str, str] | None
+) -> Fitted | Unfit:
     path = sent.path or sent.uri
+    changed = () if around is None else changed_around(around, surroundings(sent.text, path))
+    if changed:
+        return Unfit(f"{named(changed)} changed since the run began, which its verdict depends on")
     return fit(sent.text, now, str(result["final"]), path, _roots(sent, result))
 
 
@@ -99,7 +113,7 @@ async def _ask(
     )
     if answer.applied:
         server.facts.verify(text_hash(fitted.text), evidence)
-        kept = await certify(server, now, result)
+        kept = await certify(server, now, fitted.text, result)
         moved = f"; {_REBASED}" if fitted.moved else ""
         return Decided(f"applied: {evidence}{moved}" + (f"; {kept}" if kept else ""))
     present = server.snapshot(now.uri)
@@ -177,29 +191,36 @@ async def _consents(server: ServerContext, label: str) -> bool:
 
 
 async def certify(
-    server: ServerContext, snapshot: Snapshot, result: Mapping[str, Any]
+    server: ServerContext, snapshot: Snapshot, text: str, result: Mapping[str, Any]
 ) -> str | None:
-    """Write the certificate that came with a result; a word on it, None where there is none."""
+    """Write the certificate that came with a result, of a document whose text is ``text``; a word
+    on it, None where there is none."""
     data = result.get("certificate_file")
     if data is None or snapshot.path is None:
         return None
-    said = await server.in_pool(_write, Path(snapshot.path), data)
+    said = await server.in_pool(_write, Path(snapshot.path), text, data)
     server.certificates.forget()
     server.refresh(snapshot.uri)
     return said
 
 
-def _write(source: Path, data: Any) -> str:
+def _write(source: Path, text: str, data: Any) -> str:
+    """One that is there, still holds and reaches further is left, as the command line does."""
     from tilewright.certificates.files import (
         CertificateError,
         default_place,
         parse_certificate,
         write_certificate,
     )
+    from tilewright.certificates.precedence import better_at
 
     place = default_place(source)
     try:
-        write_certificate(place, parse_certificate(data, str(place)))
+        certificate = parse_certificate(data, str(place))
+        better = better_at(place, parse_module(text, str(source)), certificate)
+        if better is not None:
+            return f"{place.name} says more and was left as it is ({better.summary})"
+        write_certificate(place, certificate)
     except CertificateError as error:
         return f"no certificate: {error}"
     return f"certificate: {place.name}"

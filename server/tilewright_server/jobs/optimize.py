@@ -14,6 +14,7 @@ from tilewright_server.jobs.offer import offer
 from tilewright_server.jobs.process import Outcome
 from tilewright_server.jobs.run_journal import KeptRun
 from tilewright_server.jobs.run_record import RunRecord
+from tilewright_server.jobs.surroundings import surroundings
 from tilewright_server.run_view import RunHead, RunState
 from tilewright_server.snapshot import Snapshot
 
@@ -65,7 +66,8 @@ async def _found(
     if entry.result is not None:
         job.result = entry.result
         return entry
-    entry = replace(entry, run=job.id)
+    around = entry.around or await server.in_pool(surroundings, sent.text, sent.path or sent.uri)
+    entry = replace(entry, run=job.id, around=around)
     await _keep(server, entry)
     touching = asyncio.create_task(_touch(server, job.id))
     try:
@@ -154,7 +156,7 @@ async def _conclude(
         record.change(evidence=wording.evidence(entry.result))
         record.end(RunState.OFFERED, f"{stopped}its edit waits for a decision")
         server.runs.show_now(job.id)
-        decided = await offer(server, job, sent, entry.result)
+        decided = await offer(server, job, sent, entry.result, entry.around)
         said = stopped + decided.said
         if not decided.keep:
             await server.in_pool(server.journal.drop, job.id)

@@ -30,6 +30,8 @@ class KeptRun:
         text: of the document as it was sent.
         models: whether language models were asked, which costs.
         result: the engine's; None while it works.
+        around: what its verdict depends on outside the file, as ``surroundings`` has it; None in
+            files that were kept without it.
         seen: when a server last worked on it, in seconds since 1970.
     """
 
@@ -42,6 +44,7 @@ class KeptRun:
     models: bool
     record: str | None = None
     result: Mapping[str, Any] | None = None
+    around: Mapping[str, str] | None = None
     seen: float = 0.0
 
 

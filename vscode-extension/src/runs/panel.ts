@@ -39,6 +39,8 @@ export class RunPanel implements vscode.TextDocumentContentProvider, vscode.Disp
       runs.onDiff((texts) => void this.compare(texts)),
       server.onState(({ kind }) => (kind === "running" ? void runs.refresh().catch(() => undefined) : undefined)),
       vscode.workspace.registerTextDocumentContentProvider(TEXT_SCHEME, this),
+      // A diff that was closed asks the server again when it is opened the next time.
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => this.texts.delete(uri.toString())),
       vscode.window.registerWebviewPanelSerializer(VIEW, {
         deserializeWebviewPanel: async (panel) => this.adopt(panel),
       }),
@@ -76,7 +78,7 @@ export class RunPanel implements vscode.TextDocumentContentProvider, vscode.Disp
     panel.webview.options = this.options();
     panel.iconPath = vscode.Uri.joinPath(this.extension, "media/tilewright.svg");
     panel.onDidDispose(() => (this.panel = undefined));
-    panel.webview.onDidReceiveMessage((wish: Wish) => void this.onWish(wish));
+    panel.webview.onDidReceiveMessage((wish: Wish) => this.onWish(wish).catch(refused));
     const place = (name: string): string => String(panel.webview.asWebviewUri(vscode.Uri.joinPath(this.extension, name)));
     panel.webview.html = pageText(panel.webview.cspSource, place("dist/run.js"), place("media/run.css"));
   }
@@ -162,6 +164,12 @@ export class RunPanel implements vscode.TextDocumentContentProvider, vscode.Disp
     }
     return execute(client, command, argument);
   }
+}
+
+/** Says why what a button asked for was not done. */
+function refused(error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  void vscode.window.showErrorMessage(`Tilewright: ${reason}`);
 }
 
 /** The answer of `tilewright.runText`: the text, or an object with it. */
