@@ -19,6 +19,7 @@ from .tensors import Tensor, Tile
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
+Undefined = tuple[Array | None, tuple[int, str] | None]
 ON_CHIP: Final[tuple[Memory, ...]] = ("SBUF", "PSUM")
 
 
@@ -165,13 +166,13 @@ def floats(found: Values) -> Array:
     return found.data if found.data.dtype == np.float32 else found.data.astype(np.float32)
 
 
-def undefined_of(*all_of: Values | None) -> tuple[Array | None, tuple[int, str] | None]:
+def undefined_of(*all_of: Values) -> Undefined:
     """(elements that depend on undefined ones, where those come from) of elementwise operands."""
-    found = [v for v in all_of if v is not None and v.undefined is not None]
+    found = [v for v in all_of if v.undefined is not None]
     if not found:
         return None, None
     result: Array | None = None
-    rank = max(v.data.ndim for v in all_of if v is not None)
+    rank = max(v.data.ndim for v in all_of)
     for one in found:
         undefined = one.undefined
         assert undefined is not None

@@ -8,31 +8,16 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, functions, tensors
-from .arithmetic import (
-    ON_CHIP,
-    dtype_of,
-    floats,
-    new_tile,
-    operand,
-    padded,
-    record,
-    same_start,
-    selection_of,
-    undefined_of,
-)
+from .arithmetic import dtype_of, floats, new_tile, padded, record, same_start
 from .dtypes import DType
 from .indices import Selection
+from .instruction import Instruction, is_number
 from .launch import Launch, running
 from .storage import Values
 from .tensors import Tensor, Tile
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
-Numbers = (int, float, np.number, np.bool_)
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, Numbers) or (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
 def scalar_dtype(value: Any) -> DType:
@@ -58,29 +43,19 @@ def function_name(launch: Launch, token: Any, known: Any, what: str) -> str:
     return name
 
 
-def unary(
-    op: str, name: str, x: Any, dtype: Any = None, mask: Any = None, engine: str = ""
-) -> Tensor:
+def unary(op: str, name: str, x: Any, dtype: Any = None, mask: Any = None) -> Tensor:
     """``name(x)``: one function of each element."""
-    launch = running()
-    tile = _tile(launch, x, op)
-    selection = selection_of(launch, mask, tile.shape)
-    found = operand(launch, tile, "x", selection)
-    data = apply_unary(launch, name, found, selection)
+    tile = tile_of(running(), x, op)
+    instruction = Instruction(op, tile.shape, mask)
+    found = instruction.read(tile, "x")
+    data = apply_unary(instruction, name, found)
     otherwise = dtypes.uint8 if name in functions.COMPARISONS else found.dtype
-    result = new_tile(
-        launch, op, data, dtype_of(launch, dtype, otherwise), found.undefined, found.origin,
-        selection=selection,
-    )  # fmt: skip
-    record(launch, op, [found], [result], selection, engine)
-    return result
+    return instruction.result(data, dtype, otherwise)
 
 
-def apply_unary(
-    launch: Launch, name: str, found: Values, selection: Selection | None = None
-) -> Array:
+def apply_unary(instruction: Instruction, name: str, found: Values) -> Array:
     data = floats(found)
-    _check_domain(launch, name, data, found.undefined, selection)
+    _check_domain(instruction.launch, name, data, found.undefined, instruction.selection)
     result = functions.UNARY[name](data)
     return result if result is not data else data.copy()
 
@@ -109,7 +84,7 @@ def _check_domain(
         )
 
 
-def _tile(launch: Launch, value: Any, what: str) -> Tile:
+def tile_of(launch: Launch, value: Any, what: str) -> Tile:
     if not isinstance(value, Tile):
         launch.stop("argument", f"{what} takes a tile, not {type(value).__name__}")
     return value
@@ -122,7 +97,6 @@ def binary(
     y: Any,
     dtype: Any = None,
     mask: Any = None,
-    engine: str = "",
     by_operator: bool = False,
 ) -> Tensor:
     """``x op y`` of two tiles or of a tile and a number.
@@ -134,22 +108,11 @@ def binary(
     if is_number(x) and is_number(y):
         launch.stop("argument", f"{op} of two numbers: Python computes it")
     shape = broadcast_shape(launch, op, x, y, by_operator)
-    selection = selection_of(launch, mask, shape)
-    first = None if is_number(x) else operand(launch, _tile(launch, x, op), "x", selection)
-    second = None if is_number(y) else operand(launch, _tile(launch, y, op), "y", selection)
-    data = combine(launch, name, _side(first, x), _side(second, y), exact=_exact(engine, x, y))
-    undefined, origin = undefined_of(first, second)
-    result_type = _result_type(launch, name, dtype, x, y)
-    result = new_tile(
-        launch, op, _spread(data, shape), result_type, undefined, origin, selection=selection
-    )
-    reads = [v for v in (first, second) if v is not None]
-    record(launch, op, reads, [result], selection, engine)
-    return result
-
-
-def _side(found: Values | None, number: Any) -> Any:
-    return number if found is None else found.data
+    instruction = Instruction(op, shape, mask)
+    first = x if is_number(x) else instruction.read(x, "x").data
+    second = y if is_number(y) else instruction.read(y, "y").data
+    data = combine(launch, name, first, second)
+    return instruction.result(_spread(data, shape), dtype, _result_type(name, x, y))
 
 
 def _spread(data: Array, shape: Shape) -> Array:
@@ -161,9 +124,7 @@ def _exact(engine: str, x: Any, y: Any) -> bool:
     return engine == "gpsimd" and all(is_number(v) or v.dtype.kind in "iu" for v in (x, y))
 
 
-def _result_type(launch: Launch, name: str, dtype: Any, x: Any, y: Any) -> DType:
-    if dtype is not None:
-        return dtype_of(launch, dtype, dtypes.float32)
+def _result_type(name: str, x: Any, y: Any) -> DType:
     if name in functions.COMPARISONS:
         return dtypes.uint8
     sides = [scalar_dtype(v) if is_number(v) else v.dtype for v in (x, y)]
@@ -177,10 +138,10 @@ def broadcast_shape(launch: Launch, op: str, x: Any, y: Any, by_operator: bool =
         KernelFault: the operands do not fit.
     """
     if is_number(x):
-        return _tile(launch, y, op).shape
+        return tile_of(launch, y, op).shape
     if is_number(y):
-        return _tile(launch, x, op).shape
-    first, second = _tile(launch, x, op).shape, _tile(launch, y, op).shape
+        return tile_of(launch, x, op).shape
+    first, second = tile_of(launch, x, op).shape, tile_of(launch, y, op).shape
     if first == second:
         return first
     rank = max(len(first), len(second))
@@ -251,43 +212,19 @@ def tensor_scalar(
         steps: (function, operand, whether the operand comes first).
     """
     launch = running()
-    tile = _tile(launch, data, "data")
-    selection = selection_of(launch, mask, tile.shape)
-    found = operand(launch, tile, "data", selection, engine=engine)
+    tile = tile_of(launch, data, "data")
+    instruction = Instruction(op, tile.shape, mask, engine)
+    found = instruction.read(tile, "data")
     current: Any = found.data
-    columns: list[Values] = []
     for token, value, reverse in steps:
         if token is None:
             continue
         known = functions.BINARY.keys() | functions.BITS.keys()
         name = function_name(launch, token, known, op)
-        side = _column(launch, value, found, columns)
+        side = instruction.column(value, found)
         pair = (side, current) if reverse else (current, side)
         current = combine(launch, name, *pair, exact=_exact(engine, data, 0))
-    undefined, origin = undefined_of(found, *columns)
-    result = new_tile(
-        launch, op, _spread(current, found.data.shape), dtype_of(launch, dtype, tile.dtype),
-        undefined, origin, selection=selection,
-    )  # fmt: skip
-    record(launch, op, [found, *columns], [result], selection, engine)
-    return result
-
-
-def _column(launch: Launch, value: Any, found: Values, columns: list[Values]) -> Any:
-    """A number, or one number for each partition."""
-    if is_number(value):
-        return value
-    column = operand(launch, value, "an operand")
-    shape = column.data.shape
-    if int(np.prod(shape[1:])) != 1 or shape[0] not in (1, found.data.shape[0]):
-        launch.stop(
-            "shape",
-            f"an operand of {list(shape)}: it is a number or a tile of [{found.data.shape[0]}, 1]",
-        )
-    if shape[0] != found.data.shape[0]:
-        launch.stop("shape", f"an operand of {list(shape)} for {found.data.shape[0]} partitions")
-    columns.append(column)
-    return column.data.reshape(shape[0], *(1,) * (found.data.ndim - 1))
+    return instruction.result(_spread(current, found.data.shape), dtype, tile.dtype)
 
 
 def tensor_tensor(
@@ -297,22 +234,15 @@ def tensor_tensor(
     launch = running()
     op = "nki.isa.tensor_tensor"
     name = function_name(launch, token, functions.BINARY.keys() | functions.BITS.keys(), op)
-    first_tile, second_tile = _tile(launch, data1, "data1"), _tile(launch, data2, "data2")
-    selection = selection_of(launch, mask, first_tile.shape)
-    first = operand(launch, first_tile, "data1", selection, engine=engine)
-    second = operand(launch, second_tile, "data2", selection, engine=engine)
+    tiles = tile_of(launch, data1, "data1"), tile_of(launch, data2, "data2")
+    instruction = Instruction(op, tiles[0].shape, mask, engine)
+    first, second = instruction.read(tiles[0], "data1"), instruction.read(tiles[1], "data2")
     not_both_in_psum(launch, first, second, op)
     same_start(launch, first, second, op)
     fit_second(launch, first, second, op)
     data = combine(launch, name, first.data, second.data, exact=_exact(engine, data1, data2))
-    undefined, origin = undefined_of(first, second)
     otherwise = dtypes.promote(first.dtype, second.dtype)
-    result = new_tile(
-        launch, op, _spread(data, first.data.shape), dtype_of(launch, dtype, otherwise), undefined,
-        origin, selection=selection,
-    )  # fmt: skip
-    record(launch, op, [first, second], [result], selection, engine)
-    return result
+    return instruction.result(_spread(data, first.data.shape), dtype, otherwise)
 
 
 def fit_second(launch: Launch, first: Values, second: Values, op: str) -> None:
@@ -366,14 +296,14 @@ def reduce_tile(
     negate: bool = False,
     keepdims: bool = False,
     mean: bool = False,
-    engine: str = "",
 ) -> Tensor:
     """A reduction along free axes; one number for each partition keeps an axis of one element."""
     launch = running()
-    tile = _tile(launch, data, "data")
+    tile = tile_of(launch, data, "data")
     axes = free_axes(launch, axis, tile.ndim, op)
-    selection = selection_of(launch, mask, tile.shape)
-    found = operand(launch, tile, "data", selection)
+    instruction = Instruction(op, tile.shape, mask)
+    selection = instruction.selection
+    found = instruction.read(tile, "data")
     values = floats(found) if name not in functions.BITS else found.data
     missing = found.undefined
     rows: Selection | None = None
@@ -392,7 +322,7 @@ def reduce_tile(
         None if undefined is None else undefined.reshape(shape), found.origin,
         selection=_narrow(rows, shape),
     )  # fmt: skip
-    record(launch, op, [found], [result], selection, engine)
+    record(launch, op, [found], [result], selection)
     return result
 
 
@@ -425,33 +355,21 @@ def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
 
 def copy_tile(op: str, src: Any, dtype: Any = None, mask: Any = None, engine: str = "") -> Tensor:
     """A copy of a tile, perhaps of another type."""
-    launch = running()
-    tile = _tile(launch, src, "src")
-    selection = selection_of(launch, mask, tile.shape)
-    found = operand(launch, tile, "src", selection, ON_CHIP, engine)
-    result = new_tile(
-        launch, op, found.data.copy(), dtype_of(launch, dtype, tile.dtype), found.undefined,
-        found.origin, selection=selection,
-    )  # fmt: skip
-    record(launch, op, [found], [result], selection, engine)
-    return result
+    tile = tile_of(running(), src, "src")
+    instruction = Instruction(op, tile.shape, mask, engine)
+    found = instruction.read(tile, "src")
+    return instruction.result(found.data.copy(), dtype, tile.dtype)
 
 
 def broadcast_to(tile: Any, shape: Any) -> Tensor:
     """A tile whose axes of one element stretch; over partitions the tensor engine does it."""
-    launch = running()
     wanted = tuple(int(n) for n in shape)
-    found = operand(launch, tile, "the tile")
+    instruction = Instruction("nki.language.broadcast_to")
+    found = instruction.read(tile, "the tile")
     have = found.data.shape
     if len(have) != len(wanted) or any(n not in (1, m) for n, m in zip(have, wanted, strict=True)):
-        launch.stop("shape", f"a tile of {list(have)} is broadcast to {list(wanted)}")
-    data = np.broadcast_to(found.data, wanted)
-    undefined = None if found.undefined is None else np.broadcast_to(found.undefined, wanted)
-    result = new_tile(
-        launch, "nki.language.broadcast_to", data, tile.dtype, undefined, found.origin
-    )
-    record(launch, "nki.language.broadcast_to", [found], [result])
-    return result
+        instruction.launch.stop("shape", f"a tile of {list(have)} is broadcast to {list(wanted)}")
+    return instruction.result(np.broadcast_to(found.data, wanted), None, tile.dtype)
 
 
 def _operator(name: str) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from . import assignments, elementwise, functions, isa, products, transfers, vector_engine
 from .arithmetic import floats, record
 from .indices import Index
+from .instruction import is_number
 from .isa import Engine, get_nc_version, nc_version, reduce_cmd, unknown_engine
 from .launch import Launch, running
 from .tensors import Reference, Tensor, Tile, values
@@ -311,7 +312,7 @@ def tensor_scalar_cumulative(
     found = values(src)
     name0 = elementwise.function_name(launch, op0, functions.BINARY, "tensor_scalar_cumulative")
     name1 = elementwise.function_name(launch, op1, functions.BINARY, "tensor_scalar_cumulative")
-    side = np.float32(imm0) if elementwise.is_number(imm0) else floats(values(imm0))
+    side = np.float32(imm0) if is_number(imm0) else floats(values(imm0))
     steps = elementwise.combine(launch, name0, floats(found), side)
     rows = steps.reshape(steps.shape[0], -1)
     state = rows[:, 0]

@@ -18,6 +18,7 @@ from . import launch as launches
 from . import loops as loop_turns
 from .buffers import Buffer, allocation, hbm, private_hbm, psum, sbuf, shared_hbm
 from .indices import DynamicSlice, GridMaker, Index, arange_of
+from .instruction import Instruction, is_number
 from .launch import running
 from .storage import Storage, Write
 from .tensors import Tensor
@@ -364,31 +365,21 @@ def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
 
 def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """``x`` where the condition is not zero, else ``y``."""
-    launch = running()
-    selection = arithmetic.selection_of(launch, mask, condition.shape)
-    chosen = arithmetic.operand(launch, condition, "condition", selection)
-    sides = [
-        None if elementwise.is_number(v) else arithmetic.operand(launch, v, "a side", selection)
-        for v in (x, y)
-    ]
+    instruction = Instruction("nki.language.where", condition.shape, mask)
+    chosen = instruction.read(condition, "condition")
+    sides = [None if is_number(v) else instruction.read(v, "a side") for v in (x, y)]
     values = [
         np.float32(v) if found is None else arithmetic.floats(found)
         for v, found in zip((x, y), sides, strict=True)
     ]
     test = chosen.data != 0
     data = np.where(test, *values)
-    undefined, origin = _chosen_undefined(test, chosen, sides)
     kinds = [
         elementwise.scalar_dtype(v) if found is None else found.dtype
         for v, found in zip((x, y), sides, strict=True)
     ]
-    element = arithmetic.dtype_of(launch, dtype, dtypes.promote(*kinds))
-    result = arithmetic.new_tile(
-        launch, "nki.language.where", data, element, undefined, origin, selection=selection
-    )
-    reads = [chosen, *(s for s in sides if s is not None)]
-    arithmetic.record(launch, "nki.language.where", reads, [result], selection)
-    return result
+    undefined = _chosen_undefined(test, chosen, sides)
+    return instruction.result(data, dtype, dtypes.promote(*kinds), undefined)
 
 
 def _chosen_undefined(test: Array, chosen: Any, sides: list[Any]) -> tuple[Any, Any]:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .arithmetic import check_shape, dtype_of, floats, new_tile, operand, record, selection_of
+from .arithmetic import Undefined, check_shape, floats, selection_of
 from .dtypes import DType
 from .indices import Selection
-from .launch import Launch, running
+from .instruction import Instruction
+from .launch import Launch
 from .storage import Values
-from .tensors import Tensor, Tile
+from .tensors import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -29,39 +30,34 @@ def nc_matmul(
     Args:
         is_transpose: one operand is the identity; the values pass through as they are.
     """
-    launch = running()
-    left = operand(launch, stationary, "the stationary operand", places=("SBUF",))
-    right = operand(launch, moving, "the moving operand", places=("SBUF",))
-    left, right = _flat(left), _flat(right)
-    check_product(launch, left, right)
-    (_, m), (_, n) = left.data.shape, right.data.shape
-    selection = _result_selection(launch, mask, m, n, left, right)
-    data = multiply(left, right, transposed=True)
-    undefined, origin = _undefined(left, right)
+    instruction = Instruction("nki.isa.nc_matmul")
+    left = _flat(instruction.read(stationary, "the stationary operand", ("SBUF",)))
+    right = _flat(instruction.read(moving, "the moving operand", ("SBUF",)))
     otherwise = left.dtype if is_transpose else dtypes.float32
-    result = new_tile(
-        launch, "nki.isa.nc_matmul", data, dtype_of(launch, dtype, otherwise), undefined, origin,
-        "PSUM", selection,
-    )  # fmt: skip
-    result.product = True
-    record_product(launch, "nki.isa.nc_matmul", left, right, result, selection, is_transpose)
-    return result
+    more = (("transpose", True),) if is_transpose else ()
+    return _product(instruction, left, right, mask, dtype, otherwise, more)
 
 
-def record_product(
-    launch: Launch,
-    op: str,
+def _product(
+    instruction: Instruction,
     left: Values,
     right: Values,
-    result: Tile,
-    selection: Selection | None,
-    is_transpose: bool = False,
-    more: tuple[tuple[str, Any], ...] = (),
-) -> None:
-    (k, m), (_, n) = left.data.shape, right.data.shape
-    sizes = (("k", k), ("m", m), ("n", n))
-    extra = (("transpose", True),) if is_transpose else ()
-    record(launch, op, [left, right], [result], selection, more=(*sizes, *extra, *more))
+    mask: Any,
+    dtype: Any,
+    otherwise: DType,
+    more: tuple[tuple[str, Any], ...],
+) -> Tensor:
+    """``left.T @ right`` in PSUM, of (K, M) and (K, N)."""
+    launch = instruction.launch
+    check_product(launch, left, right)
+    (_, m), (_, n) = left.data.shape, right.data.shape
+    instruction.selection = _result_selection(launch, mask, m, n, left, right)
+    data = np.asarray(floats(left).T @ floats(right))
+    sizes = (("k", left.data.shape[0]), ("m", m), ("n", n))
+    undefined = _undefined(left, right)
+    result = instruction.result(data, dtype, otherwise, undefined, "PSUM", (*sizes, *more))
+    result.product = True
+    return result
 
 
 def _flat(found: Values) -> Values:
@@ -109,12 +105,7 @@ def check_product(launch: Launch, left: Values, right: Values) -> None:
         launch.stop("argument", f"nc_matmul of {left.dtype} and {right.dtype}: it takes floats")
 
 
-def multiply(left: Values, right: Values, transposed: bool) -> Array:
-    first = floats(left)
-    return np.asarray((first.T if transposed else first) @ floats(right))
-
-
-def _undefined(left: Values, right: Values) -> tuple[Array | None, tuple[int, str] | None]:
+def _undefined(left: Values, right: Values) -> Undefined:
     """A product is undefined where its row or column holds an undefined element."""
     if left.undefined is None and right.undefined is None:
         return None, None
@@ -173,23 +164,14 @@ def _spread(
 
 def matmul(x: Any, y: Any, transpose_x: bool = False, mask: Any = None) -> Tensor:
     """``x @ y``, or ``x.T @ y``: fp32 in PSUM. The compiler transposes ``x`` where it must."""
-    launch = running()
-    op = "nki.language.matmul"
-    left = _flat(operand(launch, x, "x", places=("SBUF",)))
-    right = _flat(operand(launch, y, "y", places=("SBUF",)))
+    instruction = Instruction("nki.language.matmul")
+    left = _flat(instruction.read(x, "x", ("SBUF",)))
+    right = _flat(instruction.read(y, "y", ("SBUF",)))
     if not transpose_x:
         left.data = left.data.T
         left.undefined = None if left.undefined is None else left.undefined.T
-    check_product(launch, left, right)
-    (_, m), (_, n) = left.data.shape, right.data.shape
-    selection = _result_selection(launch, mask, m, n, left, right)
-    data = multiply(left, right, transposed=True)
-    undefined, origin = _undefined(left, right)
-    result = new_tile(launch, op, data, dtypes.float32, undefined, origin, "PSUM", selection)
-    result.product = True
     more = (("transpose_x", True),) if transpose_x else ()
-    record_product(launch, op, left, right, result, selection, more=more)
-    return result
+    return _product(instruction, left, right, mask, None, dtypes.float32, more)
 
 
 def nc_transpose(
@@ -200,8 +182,9 @@ def nc_transpose(
     op: str = "nki.isa.nc_transpose",
 ) -> Tensor:
     """(P, F) to (F, P), free axes as one; by the tensor engine in PSUM, else in SBUF."""
-    launch = running()
-    found = _flat(operand(launch, data, "data"))
+    instruction = Instruction(op, engine=engine)
+    launch = instruction.launch
+    found = _flat(instruction.read(data, "data"))
     p, f = found.data.shape
     by_tensor = engine in ("", "tensor")
     if engine == "vector" and max(p, f) > 32:
@@ -216,14 +199,13 @@ def nc_transpose(
         )
     check_shape(launch, (f, p), "PSUM" if by_tensor else "SBUF", "the transposed tile")
     undefined = None if found.undefined is None else found.undefined.T
-    selection = _turned(launch, mask, (p, f))
-    result = new_tile(
-        launch, op, found.data.T.copy(), _transposed_type(launch, dtype, found), undefined,
-        found.origin, "PSUM" if by_tensor else "SBUF", selection,
+    instruction.selection = _turned(launch, mask, (p, f))
+    more = (("k", p), ("m", f), ("n", p), ("transpose", True))
+    result = instruction.result(
+        found.data.T.copy(), dtype, found.dtype, (undefined, found.origin),
+        "PSUM" if by_tensor else "SBUF", more,
     )  # fmt: skip
     result.product = by_tensor
-    more = (("k", p), ("m", f), ("n", p), ("transpose", True))
-    record(launch, op, [found], [result], selection, engine, more)
     return result
 
 
@@ -232,7 +214,3 @@ def _turned(launch: Launch, mask: Any, shape: tuple[int, int]) -> Selection | No
     if found is None:
         return None
     return Selection((found.box[1], found.box[0]), None if found.exact is None else found.exact.T)
-
-
-def _transposed_type(launch: Launch, dtype: Any, found: Values) -> DType:
-    return dtype_of(launch, dtype, found.dtype)

@@ -7,18 +7,10 @@ from typing import Any
 import numpy as np
 
 from . import functions
-from .arithmetic import (
-    dtype_of,
-    floats,
-    new_tile,
-    operand,
-    padded,
-    record,
-    selection_of,
-    undefined_of,
-)
+from .arithmetic import floats, undefined_of
 from .assignments import put
-from .elementwise import apply_unary, function_name, is_number
+from .elementwise import apply_unary, function_name, tile_of
+from .instruction import Instruction, is_number
 from .launch import Launch, running
 from .storage import Values
 from .tensors import Tensor, Tile
@@ -48,25 +40,20 @@ def activation(
     """
     launch = running()
     function = function_name(launch, op, functions.UNARY, name)
-    if not isinstance(data, Tile):
-        launch.stop("argument", f"{name} takes a tile, not {type(data).__name__}")
-    selection = selection_of(launch, mask, data.shape)
-    found = operand(launch, data, "data", selection)
-    columns: list[Values] = []
+    instruction = Instruction(name, tile_of(launch, data, name).shape, mask)
+    found = instruction.read(data, "data")
     inner = floats(found)
     if not (is_number(scale) and scale == 1.0):
-        inner = inner * _column(launch, scale, "scale", found, columns)
+        inner = inner * np.float32(instruction.column(scale, found, "scale"))
     if bias is not None:
-        inner = inner + _bias(launch, bias, found, columns)
-    undefined, origin = undefined_of(found, *columns)
+        _check_bias(launch, bias)
+        inner = inner + np.float32(instruction.column(bias, found, "bias"))
+    undefined, origin = undefined_of(*instruction.reads)
     shown = Values(inner, undefined, origin, found.dtype, found.memory)
-    result_values = apply_unary(launch, function, shown, selection)
-    result = new_tile(
-        launch, name, result_values, dtype_of(launch, dtype, found.dtype), undefined, origin,
-        selection=selection,
-    )  # fmt: skip
-    writes = [result, reduce_res] if isinstance(reduce_res, Tile) else [result]
-    record(launch, name, [found, *columns], writes, selection)
+    result_values = apply_unary(instruction, function, shown)
+    also = [reduce_res] if isinstance(reduce_res, Tile) else []
+    result = instruction.result(result_values, dtype, found.dtype, also=also)
+    selection = instruction.selection
     kept = None if selection is None else selection.array(found.data.shape)
     _accumulate(launch, result_values, undefined, kept, reduce_op, reduce_cmd)
     if reduce_res is not None:
@@ -74,29 +61,13 @@ def activation(
     return result
 
 
-def _bias(launch: Launch, bias: Any, found: Values, columns: list[Values]) -> Any:
+def _check_bias(launch: Launch, bias: Any) -> None:
     if is_number(bias) and launch.settings.limits.generation < 3:
         launch.stop(
             "argument",
             "bias is a tile of one number for each partition here, not a number "
             "(err_activation_bias_invalid_type): nisa.memset((n, 1), value)",
         )
-    return _column(launch, bias, "bias", found, columns)
-
-
-def _column(launch: Launch, value: Any, what: str, found: Values, columns: list[Values]) -> Any:
-    if is_number(value):
-        return np.float32(value)
-    column = operand(launch, value, what)
-    shape = column.data.shape
-    if shape[0] != found.data.shape[0] or column.data.size != shape[0]:
-        launch.stop(
-            "shape",
-            f"{what} of {list(shape)}: it is a number or a tile of [{found.data.shape[0]}, 1] "
-            "(err_activation_scale_scalar_or_vector)",
-        )
-    columns.append(column)
-    return padded(floats(column).reshape(shape[0], 1), found.data.ndim)
 
 
 def _accumulate(

@@ -10,15 +10,14 @@ from . import functions, tensors
 from .arithmetic import (
     check_limits,
     check_shape,
-    dtype_of,
     floats,
-    new_tile,
     record,
     selection_of,
     undefined_of,
 )
 from .assignments import fitted, put
 from .indices import Selection
+from .instruction import Instruction
 from .launch import Launch, running
 from .storage import Values
 from .tensors import Reference, Tensor, Tile
@@ -46,18 +45,14 @@ def load(src: Any, dtype: Any = None, mask: Any = None) -> Tensor:
     """A tile of SBUF with the contents of a part of HBM; masked elements are undefined."""
     launch = running()
     part = _in_hbm(launch, src, "what nl.load reads", "it is on the chip already; use nl.copy")
-    selection = selection_of(launch, mask, part.shape)
-    found = tensors.values(part, selection)
+    instruction = Instruction("nki.language.load", part.shape, mask)
+    found = tensors.values(part, instruction.selection)
     check_shape(launch, found.data.shape, "SBUF", "the tile that nl.load makes")
-    result = new_tile(
-        launch, "the tile of nl.load", found.data.copy(), dtype_of(launch, dtype, part.dtype),
-        found.undefined, found.origin, selection=selection,
-    )  # fmt: skip
-    record(
-        launch, "nki.language.load", [found], [result], selection,
-        more=_moved(part.shape, selection, part.itemsize),
-    )  # fmt: skip
-    return result
+    instruction.reads.append(found)
+    more = _moved(part.shape, instruction.selection, part.itemsize)
+    return instruction.result(
+        found.data.copy(), dtype, part.dtype, more=more, name="the tile of nl.load"
+    )
 
 
 def load_transpose2d(src: Any, dtype: Any = None, mask: Any = None) -> Tensor:
@@ -66,19 +61,17 @@ def load_transpose2d(src: Any, dtype: Any = None, mask: Any = None) -> Tensor:
     part = _in_hbm(launch, src, "what nl.load_transpose2d reads", "use nisa.nc_transpose")
     if len(part.shape) != 2:
         launch.stop("shape", f"nl.load_transpose2d of {len(part.shape)} axes; it takes two")
-    selection = selection_of(launch, mask, part.shape)
-    found = tensors.values(part, selection)
+    instruction = Instruction("nki.language.load_transpose2d", part.shape, mask)
+    found = tensors.values(part, instruction.selection)
     check_shape(launch, found.data.T.shape, "SBUF", "the tile that nl.load_transpose2d makes")
+    instruction.reads.append(found)
+    more = _moved(part.shape, instruction.selection, part.itemsize)
+    instruction.selection = None  # the part that the mask leaves out is undefined
     undefined = None if found.undefined is None else found.undefined.T
-    result = new_tile(
-        launch, "the tile of nl.load_transpose2d", found.data.T.copy(),
-        dtype_of(launch, dtype, part.dtype), undefined, found.origin,
+    return instruction.result(
+        found.data.T.copy(), dtype, part.dtype, (undefined, found.origin), more=more,
+        name="the tile of nl.load_transpose2d",
     )  # fmt: skip
-    record(
-        launch, "nki.language.load_transpose2d", [found], [result], None,
-        more=_moved(part.shape, selection, part.itemsize),
-    )  # fmt: skip
-    return result
 
 
 def store(dst: Any, value: Any, mask: Any = None) -> None:

@@ -9,19 +9,18 @@ import numpy as np
 
 from . import dtypes, elementwise, functions
 from .arithmetic import (
+    Undefined,
     check_shape,
     dtype_of,
     floats,
-    new_tile,
     operand,
-    padded,
     record,
     same_start,
-    selection_of,
     undefined_of,
 )
 from .assignments import put
-from .elementwise import fit_second, function_name, is_number, not_both_in_psum
+from .elementwise import fit_second, function_name, not_both_in_psum
+from .instruction import Instruction, is_number
 from .launch import Launch, running
 from .storage import Values
 from .tensors import Tensor
@@ -42,12 +41,8 @@ def constant_tile(
     op: str, data: Array, dtype: dtypes.DType, mask: Any = None, engine: str = ""
 ) -> Tensor:
     """A tile whose contents the instruction makes of nothing."""
-    launch = running()
-    selection = selection_of(launch, mask, data.shape)
     plain = data.astype(np.float32) if data.dtype == np.float64 else data
-    result = new_tile(launch, op, plain, dtype, selection=selection)
-    record(launch, op, [], [result], selection, engine)
-    return result
+    return Instruction(op, data.shape, mask, engine).result(plain, None, dtype)
 
 
 def scalar_tensor_tensor(
@@ -55,42 +50,21 @@ def scalar_tensor_tensor(
     reverse1: bool = False, dtype: Any = None, mask: Any = None,
 ) -> Tensor:  # fmt: skip
     """``(data op0 operand0) op1 operand1`` with a number or column, then a tile."""
-    launch = running()
     op = "nki.isa.scalar_tensor_tensor"
-    selection = selection_of(launch, mask, data.shape)
-    found = operand(launch, data, "data", selection)
-    other = operand(launch, operand1, "operand1", selection)
+    instruction = Instruction(op, data.shape, mask)
+    launch = instruction.launch
+    found = instruction.read(data, "data")
+    side: Any = np.float32(instruction.column(operand0, found))
+    other = instruction.read(operand1, "operand1")
     not_both_in_psum(launch, found, other, op)
     same_start(launch, found, other, op)
     fit_second(launch, found, other, op)
-    columns: list[Values] = []
-    side = _number_or_column(launch, operand0, found, columns)
     name0 = function_name(launch, op0, functions.BINARY, op)
     name1 = function_name(launch, op1, functions.BINARY, op)
     pair = (side, floats(found)) if reverse0 else (floats(found), side)
     middle = elementwise.combine(launch, name0, *pair)
     pair = (floats(other), middle) if reverse1 else (middle, floats(other))
-    undefined, origin = undefined_of(found, other, *columns)
-    result = new_tile(
-        launch, op, elementwise.combine(launch, name1, *pair), dtype_of(launch, dtype, found.dtype),
-        undefined, origin, selection=selection,
-    )  # fmt: skip
-    record(launch, op, [found, *columns, other], [result], selection)
-    return result
-
-
-def _number_or_column(launch: Launch, value: Any, found: Values, columns: list[Values]) -> Any:
-    if is_number(value):
-        return np.float32(value)
-    column = operand(launch, value, "an operand")
-    if column.data.size != found.data.shape[0] or column.data.shape[0] != found.data.shape[0]:
-        launch.stop(
-            "shape",
-            f"an operand of {list(column.data.shape)}: it is a number or a tile of "
-            f"[{found.data.shape[0]}, 1]",
-        )
-    columns.append(column)
-    return padded(floats(column).reshape(-1, 1), found.data.ndim)
+    return instruction.result(elementwise.combine(launch, name1, *pair), dtype, found.dtype)
 
 
 def tensor_scalar_reduce(
@@ -129,32 +103,25 @@ def tensor_tensor_scan(
     reverse1: bool = False, *, dtype: Any = None, mask: Any = None,
 ) -> Tensor:  # fmt: skip
     """``r[i] = op1(op0(data0[i], r[i - 1]), data1[i])`` along the free axis, in fp32."""
-    launch = running()
     op = "nki.isa.tensor_tensor_scan"
-    selection = selection_of(launch, mask, data0.shape)
-    left = operand(launch, data0, "data0", selection)
-    right = operand(launch, data1, "data1", selection)
+    instruction = Instruction(op, data0.shape, mask)
+    launch = instruction.launch
+    left, right = instruction.read(data0, "data0"), instruction.read(data1, "data1")
     not_both_in_psum(launch, left, right, op)
     fit_second(launch, left, right, op)
     names = [function_name(launch, t, functions.BINARY, op) for t in (op0, op1)]
-    columns: list[Values] = []
-    start = _number_or_column(launch, initial, left, columns)
+    start = instruction.column(initial, left)
     rows = left.data.shape[0]
     state = np.broadcast_to(np.asarray(start, np.float32).reshape(-1, 1)[:, 0], (rows,))
     data = _scan(
         floats(left).reshape(rows, -1), floats(right).reshape(rows, -1), state, names,
         (reverse0, reverse1),
     )  # fmt: skip
-    undefined, origin = undefined_of(left, right, *columns)
+    undefined, origin = undefined_of(*instruction.reads)
     if undefined is not None:  # every later element depends on it
         flat = np.broadcast_to(undefined, left.data.shape).reshape(rows, -1)
         undefined = np.logical_or.accumulate(flat, axis=1).reshape(left.data.shape)
-    result = new_tile(
-        launch, op, data.reshape(left.data.shape), dtype_of(launch, dtype, left.dtype), undefined,
-        origin, selection=selection,
-    )  # fmt: skip
-    record(launch, op, [left, right, *columns], [result], selection)
-    return result
+    return instruction.result(data.reshape(left.data.shape), dtype, left.dtype, (undefined, origin))
 
 
 def _scan(
@@ -172,66 +139,54 @@ def _scan(
 
 def tensor_partition_reduce(op: Any, data: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
     """A reduction over partitions: (1, F)."""
-    launch = running()
+    instruction = Instruction("nki.isa.tensor_partition_reduce")
+    launch = instruction.launch
     name = function_name(launch, op, functions.REDUCTIONS, "nisa.tensor_partition_reduce")
     if mask is not None:
         launch.stop("unsupported", "the simulator has no mask of nisa.tensor_partition_reduce")
-    found = operand(launch, data, "data")
+    found = instruction.read(data, "data")
     folded = functions.fold(name, floats(found), (0,))
     undefined = None
     if found.undefined is not None:
         undefined = np.asarray(found.undefined.any(axis=0, keepdims=True))
-    result = new_tile(
-        launch, "nki.isa.tensor_partition_reduce", folded, dtype_of(launch, dtype, found.dtype),
-        undefined, found.origin,
-    )  # fmt: skip
-    record(launch, "nki.isa.tensor_partition_reduce", [found], [result])
-    return result
+    return instruction.result(folded, dtype, found.dtype, (undefined, found.origin))
 
 
 def select_by(
     op: str, kept: Array, tile: Any, otherwise: Any, dtype: Any = None, mask: Any = None
 ) -> Tensor:
     """A tile where ``kept`` holds, a number elsewhere."""
-    launch = running()
-    selection = selection_of(launch, mask, tile.shape)
-    found = operand(launch, tile, "the tile", selection)
+    instruction = Instruction(op, tile.shape, mask)
+    found = instruction.read(tile, "the tile")
     if not is_number(otherwise):
-        launch.stop("argument", f"{op} takes a number for the other elements")
+        instruction.launch.stop("argument", f"{op} takes a number for the other elements")
     data = np.where(kept, floats(found), np.float32(otherwise))
     undefined = None if found.undefined is None else found.undefined & kept
     if undefined is not None and not undefined.any():
         undefined = None
-    result = new_tile(
-        launch, op, data, dtype_of(launch, dtype, found.dtype), undefined, found.origin,
-        selection=selection,
-    )  # fmt: skip
-    record(launch, op, [found], [result], selection)
-    return result
+    return instruction.result(data, dtype, found.dtype, (undefined, found.origin))
 
 
 def tensor_copy_predicated(
     src: Any, dst: Any, predicate: Any, reverse: bool = False, mask: Any = None
 ) -> None:
     """Copies the elements where the predicate is not zero; the others stay."""
-    launch = running()
     target = dst.part()
-    selection = selection_of(launch, mask, target.shape)
-    chosen = operand(launch, predicate, "predicate", selection)
+    instruction = Instruction("nki.isa.tensor_copy_predicated", target.shape, mask)
+    launch, selection = instruction.launch, instruction.selection
+    chosen = instruction.read(predicate, "predicate")
     before = operand(launch, target, "dst", selection)
     test = (chosen.data != 0) != reverse
     if is_number(src):
         side: Array = np.asarray(src, dtype=np.float32)
         missing: Any = False
-        reads = [chosen]
     else:
-        found = operand(launch, src, "src", selection)
+        found = instruction.read(src, "src")
         side, missing = floats(found), False if found.undefined is None else found.undefined
-        reads = [found, chosen]
     data = np.where(test, side, floats(before))
     kept = False if before.undefined is None else before.undefined
     undefined = np.broadcast_to(np.where(test, missing, kept), data.shape)
-    record(launch, "nki.isa.tensor_copy_predicated", reads, [target], selection)
+    record(launch, instruction.op, instruction.reads, [target], selection)
     origin = before.origin
     put(target, target.dtype.cast(data), undefined if undefined.any() else None, origin, selection)
 
@@ -242,8 +197,8 @@ def bn_stats(data: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
     The order of the six is uncertain.
     """
     del mask  # what it leaves out is computed as well
-    launch = running()
-    found = operand(launch, data, "data")
+    instruction = Instruction("nki.isa.bn_stats")
+    found = instruction.read(data, "data")
     values = floats(found).reshape(found.data.shape[0], -1)
     columns: list[Array] = []
     for half in (values[:, 0::2], values[:, 1::2]):
@@ -254,51 +209,39 @@ def bn_stats(data: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
             middle,
             ((half - middle[:, None]) ** 2).sum(axis=1),
         ]
-    result = new_tile(
-        launch, "nki.isa.bn_stats", np.stack(columns, axis=1), dtype_of(launch, dtype, found.dtype),
-        _any_row(found, 6), found.origin,
-    )  # fmt: skip
-    record(launch, "nki.isa.bn_stats", [found], [result])
-    return result
+    return instruction.result(np.stack(columns, axis=1), dtype, found.dtype, _any_row(found, 6))
 
 
 def bn_aggr(data: Any, *, mask: Any = None, dtype: Any = None) -> Tensor:
     """(P, 2): mean and variance of what ``bn_stats`` gave."""
     del mask  # what it leaves out is computed as well
-    launch = running()
-    found = operand(launch, data, "data")
+    instruction = Instruction("nki.isa.bn_aggr")
+    found = instruction.read(data, "data")
     rows = floats(found).reshape(found.data.shape[0], -1, 3)
     count, means, spread = rows[..., 0], rows[..., 1], rows[..., 2]
     total = count.sum(axis=1)
     middle = (count * means).sum(axis=1) / total
     variance = (spread + count * (means - middle[:, None]) ** 2).sum(axis=1) / total
-    result = new_tile(
-        launch, "nki.isa.bn_aggr", np.stack([middle, variance], axis=1),
-        dtype_of(launch, dtype, found.dtype), _any_row(found, 2), found.origin,
-    )  # fmt: skip
-    record(launch, "nki.isa.bn_aggr", [found], [result])
-    return result
+    both = np.stack([middle, variance], axis=1)
+    return instruction.result(both, dtype, found.dtype, _any_row(found, 2))
 
 
-def _any_row(found: Values, width: int) -> Array | None:
+def _any_row(found: Values, width: int) -> Undefined:
     if found.undefined is None:
-        return None
+        return None, None
     missing = found.undefined.reshape(found.data.shape[0], -1).any(axis=1, keepdims=True)
-    return np.broadcast_to(missing, (found.data.shape[0], width))
+    return np.broadcast_to(missing, (found.data.shape[0], width)), found.origin
 
 
 def max8(*, src: Any, mask: Any = None, dtype: Any = None) -> Tensor:
     """(P, 8): the eight greatest elements of each partition, the greatest first."""
     del mask  # what it leaves out is computed as well
-    launch = running()
-    found = operand(launch, src, "src")
+    instruction = Instruction("nki.isa.max8")
+    found = instruction.read(src, "src")
     rows = floats(found).reshape(found.data.shape[0], -1)
     if not 8 <= rows.shape[1] <= 16384:
-        launch.stop("limit", f"nisa.max8 of {rows.shape[1]} elements; it takes 8 to 16384")
+        instruction.launch.stop(
+            "limit", f"nisa.max8 of {rows.shape[1]} elements; it takes 8 to 16384"
+        )
     greatest = -np.sort(-rows, axis=1)[:, :8]
-    result = new_tile(
-        launch, "nki.isa.max8", greatest, dtype_of(launch, dtype, found.dtype),
-        _any_row(found, 8), found.origin,
-    )  # fmt: skip
-    record(launch, "nki.isa.max8", [found], [result])
-    return result
+    return instruction.result(greatest, dtype, found.dtype, _any_row(found, 8))
