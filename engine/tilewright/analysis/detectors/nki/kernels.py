@@ -2,12 +2,13 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import prod
 
-from tilewright.analysis.detectors.common import nki_kernels, source_of
-from tilewright.analysis.model import Related
+from tilewright.analysis.detectors.common import found, nki_kernels, source_of
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nki import Flow, Kind, Memory, Operation, Storage, View, nki_flow
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.flavour import flavour_of
@@ -40,6 +41,10 @@ MOVES = frozenset(
 DESCRIBING = frozenset({"shape", "dtype", "ndim", "size", "name"})
 """What a tensor is asked about itself, which reads none of its values."""
 
+Place = ast.expr | ast.stmt
+Reports = Iterator[tuple[Place, str] | tuple[Place, str, Sequence[Related]]]
+"""Places of a kernel, the sentence on each, and places that belong to it."""
+
 _DEPTH = 8
 
 
@@ -59,6 +64,27 @@ def older(module: Module) -> Iterator[tuple[Kernel, Flow]]:
     """Those for ``neuronxcc.nki``, whose loops and tiles follow rules of their own."""
     if flavour_of(module) is NkiFlavour.NEURONXCC:
         yield from interpreted(module)
+
+
+def nki_detector(
+    issue_id: str, kernels: Callable[[Module], Iterator[tuple[Kernel, Flow]]] = interpreted
+) -> Callable[[Callable[[Module, Flow], Reports]], Callable[[Module, Flow], Reports]]:
+    """Register a function of one interpreted kernel as the detector of an issue.
+
+    Args:
+        kernels: which kernels of a module it looks at.
+    """
+
+    def register(function: Callable[[Module, Flow], Reports]) -> Callable[[Module, Flow], Reports]:
+        @detector(issue_id)
+        def find(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+            for kernel, flow in kernels(module):
+                for node, text, *related in function(module, flow):
+                    yield found(module, kernel, node, text, *related)
+
+        return function
+
+    return register
 
 
 def see(module: Module, text: str, node: ast.AST | None) -> tuple[Related, ...]:

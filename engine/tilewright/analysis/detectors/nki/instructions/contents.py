@@ -1,22 +1,20 @@
 """What tiles hold: values nothing has written, shapes they are declared with, wider types."""
 
 import ast
-from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.common import source_of
 from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
     computing,
     free_size,
     full_dims,
-    interpreted,
+    nki_detector,
     reads_of,
     see,
     shown,
     writes_of,
     written_as,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, Operation, Storage, View
 from tilewright.analysis.nki.catalogue import FUNCTIONS, NL, Result
 from tilewright.analysis.nki.model import Origin, Shape
@@ -29,18 +27,17 @@ _NARROW = ("float16", "bfloat16")
 _LONG = 128
 
 
-@detector("nki_uninitialised_tile")
-def uninitialised_tile(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for storage in flow.storages:
-            read = _read_too_early(flow, storage)
-            if read is not None:
-                text = (
-                    f"{storage.name} is read here before anything is written to it, and nl.ndarray "
-                    f"fills nothing: it holds what was in {storage.memory} before."
-                )
-                place = see(module, f"{storage.name} is made here", storage.node)
-                yield found(module, kernel, read.statement, text, place)
+@nki_detector("nki_uninitialised_tile")
+def uninitialised_tile(module: Module, flow: Flow) -> Reports:
+    for storage in flow.storages:
+        read = _read_too_early(flow, storage)
+        if read is not None:
+            text = (
+                f"{storage.name} is read here before anything is written to it, and nl.ndarray "
+                f"fills nothing: it holds what was in {storage.memory} before."
+            )
+            place = see(module, f"{storage.name} is made here", storage.node)
+            yield read.statement, text, place
 
 
 def _read_too_early(flow: Flow, storage: Storage) -> Operation | None:
@@ -67,25 +64,24 @@ def _starts_empty(flow: Flow, storage: Storage) -> bool:
     return flow.complete and storage.name not in flow.hidden and not placed
 
 
-@detector("nki_annotation_shape")
-def annotation_shape(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for binding in flow.bindings:
-            statement = binding.statement
-            if not isinstance(statement, ast.AnnAssign) or statement.value is None:
-                continue
-            value = flow.value(statement.value)
-            shape = annotated_shape(module.names, flow, statement.annotation)
-            if not isinstance(value, View) or shape is None or value.blocks:
-                continue
-            stated, made = flow.numbers(shape), flow.numbers(_sides(value))
-            if stated is None or made is None or not _differ(stated, made):
-                continue
-            text = (
-                f"{binding.name} is annotated as a tensor of {written_as(stated)}, and the value "
-                f"has the shape {written_as(made)}."
-            )
-            yield found(module, kernel, statement.annotation, text)
+@nki_detector("nki_annotation_shape")
+def annotation_shape(module: Module, flow: Flow) -> Reports:
+    for binding in flow.bindings:
+        statement = binding.statement
+        if not isinstance(statement, ast.AnnAssign) or statement.value is None:
+            continue
+        value = flow.value(statement.value)
+        shape = annotated_shape(module.names, flow, statement.annotation)
+        if not isinstance(value, View) or shape is None or value.blocks:
+            continue
+        stated, made = flow.numbers(shape), flow.numbers(_sides(value))
+        if stated is None or made is None or not _differ(stated, made):
+            continue
+        text = (
+            f"{binding.name} is annotated as a tensor of {written_as(stated)}, and the value "
+            f"has the shape {written_as(made)}."
+        )
+        yield statement.annotation, text
 
 
 def _sides(view: View) -> Shape | None:
@@ -99,19 +95,18 @@ def _differ(one: tuple[int | None, ...], two: tuple[int | None, ...]) -> bool:
     return any(a != b for a, b in pairs if a is not None and b is not None)
 
 
-@detector("nki_silent_widening")
-def silent_widening(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in computing(flow):
-            tile = _widened(flow, operation)
-            if tile is not None:
-                number = source_of(module, _number(operation))
-                text = (
-                    f"{shown(module, tile)} is {tile.dtype} and {number} counts as float32, so the "
-                    f"result is float32: twice the bytes in SBUF, and none of the faster modes "
-                    f"for 16-bit types."
-                )
-                yield found(module, kernel, operation.node, text)
+@nki_detector("nki_silent_widening")
+def silent_widening(module: Module, flow: Flow) -> Reports:
+    for operation in computing(flow):
+        tile = _widened(flow, operation)
+        if tile is not None:
+            number = source_of(module, _number(operation))
+            text = (
+                f"{shown(module, tile)} is {tile.dtype} and {number} counts as float32, so the "
+                f"result is float32: twice the bytes in SBUF, and none of the faster modes "
+                f"for 16-bit types."
+            )
+            yield operation.node, text
 
 
 def _widened(flow: Flow, operation: Operation) -> View | None:

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
     computing,
     dims,
     free_size,
     full_dims,
     interpreted,
+    nki_detector,
     on_chip,
     shown,
 )
@@ -28,19 +30,18 @@ _LOADS = (NL + "load", NL + "rand", ISA + "memset")
 _TRANSPOSES = (ISA + "nc_transpose", NL + "transpose")
 
 
-@detector("nki_partition_too_large")
-def partition_too_large(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for storage in flow.storages:
-            count = _partitions(flow, storage)
-            if count is None or count <= PARTITIONS or not _is_first(flow, storage):
-                continue
-            text = (
-                f"This tile of {storage.name} has {count} partitions, and {storage.memory} has "
-                f"{PARTITIONS}: it does not compile."
-            )
-            if isinstance(storage.node, ast.expr):
-                yield found(module, kernel, storage.node, text)
+@nki_detector("nki_partition_too_large")
+def partition_too_large(module: Module, flow: Flow) -> Reports:
+    for storage in flow.storages:
+        count = _partitions(flow, storage)
+        if count is None or count <= PARTITIONS or not _is_first(flow, storage):
+            continue
+        text = (
+            f"This tile of {storage.name} has {count} partitions, and {storage.memory} has "
+            f"{PARTITIONS}: it does not compile."
+        )
+        if isinstance(storage.node, ast.expr):
+            yield storage.node, text
 
 
 def _partitions(flow: Flow, storage: Storage) -> int | None:
@@ -121,14 +122,13 @@ def _free(flow: Flow, view: View | None) -> int | None:
     return free_size(sides)
 
 
-@detector("nki_too_many_dimensions")
-def too_many_dimensions(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in computing(flow):
-            isa = operation.name.startswith(ISA)
-            wide = [v for v in operation.operands.values() if _rank(flow, v) > MOST_DIMENSIONS]
-            if wide and isa:
-                yield found(module, kernel, operation.statement, _dimensions(module, flow, wide[0]))
+@nki_detector("nki_too_many_dimensions")
+def too_many_dimensions(module: Module, flow: Flow) -> Reports:
+    for operation in computing(flow):
+        isa = operation.name.startswith(ISA)
+        wide = [v for v in operation.operands.values() if _rank(flow, v) > MOST_DIMENSIONS]
+        if wide and isa:
+            yield operation.statement, _dimensions(module, flow, wide[0])
 
 
 def _rank(flow: Flow, view: View) -> int:

@@ -1,19 +1,16 @@
 """Pairs of instructions that one instruction computes."""
 
 import ast
-from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
     dims,
-    interpreted,
+    nki_detector,
     only_use,
     producer,
     same_mask,
     see,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, LoopKind, Memory, Operation, View
 from tilewright.analysis.nki.affine import Affine
 from tilewright.analysis.nki.catalogue import ISA, NL
@@ -50,22 +47,21 @@ def _single(operation: Operation) -> bool:
     return one and (turned == Literal(False) or function_of(operation, "op0") in _COMMUTATIVE)
 
 
-@detector("nki_unfused_activation")
-def unfused_activation(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            if operation.name != ISA + "activation":
-                continue
-            made = _one_use(flow, operation.operands.get("data"))
-            part = None if made is None else _foldable(flow, made, operation)
-            if made is not None and part is not None:
-                text = (
-                    f"The Scalar engine computes op(data * scale + bias) in one pass; this "
-                    f"{function_of(made, 'op0')} before it is that {part} and takes a pass of the "
-                    f"Vector engine."
-                )
-                place = see(module, "folds into the activation", made.node)
-                yield found(module, kernel, operation.statement, text, place)
+@nki_detector("nki_unfused_activation")
+def unfused_activation(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        if operation.name != ISA + "activation":
+            continue
+        made = _one_use(flow, operation.operands.get("data"))
+        part = None if made is None else _foldable(flow, made, operation)
+        if made is not None and part is not None:
+            text = (
+                f"The Scalar engine computes op(data * scale + bias) in one pass; this "
+                f"{function_of(made, 'op0')} before it is that {part} and takes a pass of the "
+                f"Vector engine."
+            )
+            place = see(module, "folds into the activation", made.node)
+            yield operation.statement, text, place
 
 
 def _foldable(flow: Flow, made: Operation, activation: Operation) -> str | None:
@@ -105,36 +101,34 @@ def _is_default(operation: Operation, name: str, default: float | None) -> bool:
     return isinstance(value, Affine) and default is not None and value.number == default
 
 
-@detector("nki_unfused_tensor_scalar")
-def unfused_tensor_scalar(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            if not _single(operation):
-                continue
-            made = _one_use(flow, operation.operands.get("data"))
-            if made is not None and _single(made) and made.loops == operation.loops:
-                text = (
-                    f"{function_of(made, 'op0')} and {function_of(operation, 'op0')} are two "
-                    f"passes over the tile; one tensor_scalar with op0 and op1 makes both."
-                )
-                place = see(module, "the first pass", made.node)
-                yield found(module, kernel, operation.statement, text, place)
-
-
-@detector("nki_unfused_tensor_tensor")
-def unfused_tensor_tensor(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            made = _scaled_operand(flow, operation)
-            if made is None:
-                continue
-            second = function_of(operation, "op") or "add"
+@nki_detector("nki_unfused_tensor_scalar")
+def unfused_tensor_scalar(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        if not _single(operation):
+            continue
+        made = _one_use(flow, operation.operands.get("data"))
+        if made is not None and _single(made) and made.loops == operation.loops:
             text = (
-                f"{function_of(made, 'op0')} with one value for each partition and {second} with "
-                f"a tile are two passes; scalar_tensor_tensor makes both in the time of the second."
+                f"{function_of(made, 'op0')} and {function_of(operation, 'op0')} are two "
+                f"passes over the tile; one tensor_scalar with op0 and op1 makes both."
             )
             place = see(module, "the first pass", made.node)
-            yield found(module, kernel, operation.statement, text, place)
+            yield operation.statement, text, place
+
+
+@nki_detector("nki_unfused_tensor_tensor")
+def unfused_tensor_tensor(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        made = _scaled_operand(flow, operation)
+        if made is None:
+            continue
+        second = function_of(operation, "op") or "add"
+        text = (
+            f"{function_of(made, 'op0')} with one value for each partition and {second} with "
+            f"a tile are two passes; scalar_tensor_tensor makes both in the time of the second."
+        )
+        place = see(module, "the first pass", made.node)
+        yield operation.statement, text, place
 
 
 def _scaled_operand(flow: Flow, operation: Operation) -> Operation | None:
@@ -166,19 +160,18 @@ def _is_carried(flow: Flow, operation: Operation) -> bool:
     return any(x.kind is LoopKind.AFFINE and x not in created for x in operation.loops)
 
 
-@detector("nki_unfused_reduction")
-def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            made = _summed(flow, operation)
-            if made is not None:
-                text = (
-                    f"The Scalar engine adds up what {function_of(made, 'op')} gives while it "
-                    f"computes it (activation_reduce); this reduction is another pass of the "
-                    f"Vector engine over the same tile."
-                )
-                place = see(module, "the activation", made.node)
-                yield found(module, kernel, operation.statement, text, place)
+@nki_detector("nki_unfused_reduction")
+def unfused_reduction(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        made = _summed(flow, operation)
+        if made is not None:
+            text = (
+                f"The Scalar engine adds up what {function_of(made, 'op')} gives while it "
+                f"computes it (activation_reduce); this reduction is another pass of the "
+                f"Vector engine over the same tile."
+            )
+            place = see(module, "the activation", made.node)
+            yield operation.statement, text, place
 
 
 def _summed(flow: Flow, operation: Operation) -> Operation | None:
@@ -205,16 +198,15 @@ def _same_tile(made: Operation, data: View) -> bool:
     return target is not None and target.shape == data.shape
 
 
-@detector("nki_sqrt_then_reciprocal")
-def sqrt_then_reciprocal(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            made = _one_use(flow, inverted(operation))
-            if made is None or not is_sqrt(made):
-                continue
-            text = "A square root and then its reciprocal are two instructions; rsqrt is one."
-            place = see(module, "the square root", made.node)
-            yield found(module, kernel, operation.statement, text, place)
+@nki_detector("nki_sqrt_then_reciprocal")
+def sqrt_then_reciprocal(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        made = _one_use(flow, inverted(operation))
+        if made is None or not is_sqrt(made):
+            continue
+        text = "A square root and then its reciprocal are two instructions; rsqrt is one."
+        place = see(module, "the square root", made.node)
+        yield operation.statement, text, place
 
 
 def inverted(operation: Operation) -> View | None:
@@ -227,21 +219,20 @@ def inverted(operation: Operation) -> View | None:
     return None
 
 
-@detector("nki_sigmoid_by_hand")
-def sigmoid_by_hand(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            view = inverted(operation)
-            added = _one_use(flow, view)
-            plus = incremented(added) if added is not None else None
-            made = _one_use(flow, plus)
-            if made is None or not is_exp_of_negative(flow, made):
-                continue
-            text = (
-                "1 / (1 + exp(-x)) takes three instructions over the tile; the Scalar engine "
-                "computes sigmoid, and silu for x times it, in one."
-            )
-            yield found(module, kernel, operation.statement, text, see(module, "exp", made.node))
+@nki_detector("nki_sigmoid_by_hand")
+def sigmoid_by_hand(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        view = inverted(operation)
+        added = _one_use(flow, view)
+        plus = incremented(added) if added is not None else None
+        made = _one_use(flow, plus)
+        if made is None or not is_exp_of_negative(flow, made):
+            continue
+        text = (
+            "1 / (1 + exp(-x)) takes three instructions over the tile; the Scalar engine "
+            "computes sigmoid, and silu for x times it, in one."
+        )
+        yield operation.statement, text, see(module, "exp", made.node)
 
 
 def incremented(operation: Operation) -> View | None:

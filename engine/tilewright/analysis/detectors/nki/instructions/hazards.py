@@ -3,16 +3,14 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.nki.kernels import (
-    interpreted,
+    Reports,
     is_loop_running,
+    nki_detector,
     older,
     see,
     shown,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import (
     Affine,
     Flow,
@@ -34,33 +32,31 @@ _STORES = (NL + "store", ISA + "dma_copy")
 _SKIPPED = ("call", "forget", "collect", "return")
 
 
-@detector("nki_affine_range_write_conflict")
-def affine_range_write_conflict(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for operation, view, loop in _conflicts(flow):
-            if _read_before(flow, operation, view, loop) is None:
-                text = (
-                    f"Different iterations of the affine_range over {_index(loop)} write the same "
-                    f"part of {view.storage.name}: the loop promises that they are independent, "
-                    f"and the compiler rejects it or keeps any of the values."
-                )
-                place = see(module, "the loop", _head(loop))
-                yield found(module, kernel, operation.statement, text, place)
+@nki_detector("nki_affine_range_write_conflict", older)
+def affine_range_write_conflict(module: Module, flow: Flow) -> Reports:
+    for operation, view, loop in _conflicts(flow):
+        if _read_before(flow, operation, view, loop) is None:
+            text = (
+                f"Different iterations of the affine_range over {_index(loop)} write the same "
+                f"part of {view.storage.name}: the loop promises that they are independent, "
+                f"and the compiler rejects it or keeps any of the values."
+            )
+            place = see(module, "the loop", _head(loop))
+            yield operation.statement, text, place
 
 
-@detector("nki_affine_range_carried_read")
-def affine_range_carried_read(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for operation, view, loop in (*_conflicts(flow), *_shifted(flow)):
-            read = _read_before(flow, operation, view, loop)
-            if read is not None:
-                text = (
-                    f"{view.storage.name} is read here before this iteration of the affine_range "
-                    f"over {_index(loop)} writes it, so it carries a value from one iteration to "
-                    f"the next, in an order that affine_range does not promise."
-                )
-                place = see(module, "the loop", _head(loop))
-                yield found(module, kernel, read.statement, text, place)
+@nki_detector("nki_affine_range_carried_read", older)
+def affine_range_carried_read(module: Module, flow: Flow) -> Reports:
+    for operation, view, loop in (*_conflicts(flow), *_shifted(flow)):
+        read = _read_before(flow, operation, view, loop)
+        if read is not None:
+            text = (
+                f"{view.storage.name} is read here before this iteration of the affine_range "
+                f"over {_index(loop)} writes it, so it carries a value from one iteration to "
+                f"the next, in an order that affine_range does not promise."
+            )
+            place = see(module, "the loop", _head(loop))
+            yield read.statement, text, place
 
 
 def _head(loop: Loop) -> ast.expr | None:
@@ -224,21 +220,20 @@ def _differs_by_iterations(read: View, write: View, loop: Loop) -> bool:
     return len(moved) == 1
 
 
-@detector("nki_spmd_write_overlap")
-def spmd_write_overlap(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        if not flow.program:
+@nki_detector("nki_spmd_write_overlap")
+def spmd_write_overlap(module: Module, flow: Flow) -> Reports:
+    if not flow.program:
+        return
+    for operation in flow.operations:
+        if operation.name not in _STORES or operation.branches:
             continue
-        for operation in flow.operations:
-            if operation.name not in _STORES or operation.branches:
-                continue
-            for view in operation.writes:
-                if _by_every_program(flow, operation, view):
-                    text = (
-                        f"Every program of the launch grid writes {shown(module, view)}: no index "
-                        f"of it depends on {_programs(flow)}, so they race for the same memory."
-                    )
-                    yield found(module, kernel, operation.statement, text)
+        for view in operation.writes:
+            if _by_every_program(flow, operation, view):
+                text = (
+                    f"Every program of the launch grid writes {shown(module, view)}: no index "
+                    f"of it depends on {_programs(flow)}, so they race for the same memory."
+                )
+                yield operation.statement, text
 
 
 def _programs(flow: Flow) -> str:

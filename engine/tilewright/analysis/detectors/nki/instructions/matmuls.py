@@ -7,10 +7,12 @@ from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.nki.instructions.extents import MOVING_FREE, PARTITIONS
 from tilewright.analysis.detectors.nki.instructions.traffic import loads
 from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
     computing,
     full_dims,
     interpreted,
     is_loop_running,
+    nki_detector,
     producer,
     reads_of,
     see,
@@ -65,20 +67,19 @@ def _is_wide(operation: Operation) -> bool:
     return all(view is not None and view.dtype == "float32" for view in views)
 
 
-@detector("nki_matmul_needs_transpose")
-def matmul_needs_transpose(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in products(flow):
-            view = operation.operands.get("x")
-            if operation.name != NL + "matmul" or view is None or not _as_written(operation):
-                continue
-            if _loaded(flow, view) and _uses(flow, view.storage) == 1:
-                text = (
-                    f"nl.matmul transposes {shown(module, view)} on the Tensor engine first and "
-                    f"copies it back from PSUM; {view.storage.name} is only loaded for this, so "
-                    f"it can be loaded transposed and passed with transpose_x=True."
-                )
-                yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_matmul_needs_transpose")
+def matmul_needs_transpose(module: Module, flow: Flow) -> Reports:
+    for operation in products(flow):
+        view = operation.operands.get("x")
+        if operation.name != NL + "matmul" or view is None or not _as_written(operation):
+            continue
+        if _loaded(flow, view) and _uses(flow, view.storage) == 1:
+            text = (
+                f"nl.matmul transposes {shown(module, view)} on the Tensor engine first and "
+                f"copies it back from PSUM; {view.storage.name} is only loaded for this, so "
+                f"it can be loaded transposed and passed with transpose_x=True."
+            )
+            yield operation.statement, text
 
 
 def _as_written(operation: Operation) -> bool:
@@ -94,46 +95,44 @@ def _uses(flow: Flow, storage: Storage) -> int:
     return len(reads_of(flow).get(storage, ()))
 
 
-@detector("nki_small_matmul_tile")
-def small_matmul_tile(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in products(flow):
-            if operation.name != ISA + "nc_matmul" or "tile_size" in operation.given:
-                continue
-            if not any(is_loop_running(flow, loop) for loop in operation.loops):
-                continue
-            one = full_dims(flow, operation.operands.get("stationary"))
-            two = full_dims(flow, operation.operands.get("moving"))
-            if one is None or two is None or len(one) != 2 or len(two) != 2:
-                continue
-            contraction, rows, columns = one[0], one[1], two[1]
-            if contraction == 1:
-                continue
-            share = contraction * rows * min(columns, MOVING_FREE)
-            share_of_peak = share / (PARTITIONS * PARTITIONS * max(columns, 64))
-            if share_of_peak < _LEAST_SHARE:
-                text = (
-                    f"This matmul contracts {contraction} rows for {rows} columns by {columns}, "
-                    f"which keeps {share_of_peak:.0%} of the 128 by 128 array busy while it runs."
-                )
-                yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_small_matmul_tile")
+def small_matmul_tile(module: Module, flow: Flow) -> Reports:
+    for operation in products(flow):
+        if operation.name != ISA + "nc_matmul" or "tile_size" in operation.given:
+            continue
+        if not any(is_loop_running(flow, loop) for loop in operation.loops):
+            continue
+        one = full_dims(flow, operation.operands.get("stationary"))
+        two = full_dims(flow, operation.operands.get("moving"))
+        if one is None or two is None or len(one) != 2 or len(two) != 2:
+            continue
+        contraction, rows, columns = one[0], one[1], two[1]
+        if contraction == 1:
+            continue
+        share = contraction * rows * min(columns, MOVING_FREE)
+        share_of_peak = share / (PARTITIONS * PARTITIONS * max(columns, 64))
+        if share_of_peak < _LEAST_SHARE:
+            text = (
+                f"This matmul contracts {contraction} rows for {rows} columns by {columns}, "
+                f"which keeps {share_of_peak:.0%} of the 128 by 128 array busy while it runs."
+            )
+            yield operation.statement, text
 
 
-@detector("nki_psum_accumulation_missed")
-def psum_accumulation_missed(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            target = sum_target(flow, operation)
-            loop = operation.loops[-1] if operation.loops else None
-            if target is None or loop is None or loop in target.storage.loops:
-                continue
-            if _only_summed(flow, target.storage, operation, loop):
-                text = (
-                    f"Each iteration copies a product out of PSUM and adds it to "
-                    f"{target.storage.name} in SBUF; accumulated in PSUM over the loop it is "
-                    f"added by the Tensor engine and copied once."
-                )
-                yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_psum_accumulation_missed")
+def psum_accumulation_missed(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        target = sum_target(flow, operation)
+        loop = operation.loops[-1] if operation.loops else None
+        if target is None or loop is None or loop in target.storage.loops:
+            continue
+        if _only_summed(flow, target.storage, operation, loop):
+            text = (
+                f"Each iteration copies a product out of PSUM and adds it to "
+                f"{target.storage.name} in SBUF; accumulated in PSUM over the loop it is "
+                f"added by the Tensor engine and copied once."
+            )
+            yield operation.statement, text
 
 
 def sum_target(flow: Flow, operation: Operation) -> View | None:
@@ -177,23 +176,22 @@ def _only_summed(flow: Flow, storage: Storage, operation: Operation, loop: Loop)
     return all(other is operation or other.name == "forget" for other in inside)
 
 
-@detector("nki_repeated_transpose")
-def repeated_transpose(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation, view in _transposed(flow):
-            loop = operation.loops[-1] if operation.loops else None
-            if loop is None or loop.symbol is None or not is_loop_running(flow, loop):
-                continue
-            if view.indices is None or operation.branches or loop in view.storage.loops:
-                continue
-            symbols = {s for i in view.indices if i.base is not None for s in i.base.symbols}
-            if loop.symbol in symbols or _written_in(flow, view.storage, loop):
-                continue
-            text = (
-                f"{shown(module, view)} does not change in the loop over {loop.symbol.name}, which "
-                f"transposes it again in every iteration."
-            )
-            yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_repeated_transpose")
+def repeated_transpose(module: Module, flow: Flow) -> Reports:
+    for operation, view in _transposed(flow):
+        loop = operation.loops[-1] if operation.loops else None
+        if loop is None or loop.symbol is None or not is_loop_running(flow, loop):
+            continue
+        if view.indices is None or operation.branches or loop in view.storage.loops:
+            continue
+        symbols = {s for i in view.indices if i.base is not None for s in i.base.symbols}
+        if loop.symbol in symbols or _written_in(flow, view.storage, loop):
+            continue
+        text = (
+            f"{shown(module, view)} does not change in the loop over {loop.symbol.name}, which "
+            f"transposes it again in every iteration."
+        )
+        yield operation.statement, text
 
 
 def _transposed(flow: Flow) -> Iterator[tuple[Operation, View]]:
@@ -209,23 +207,22 @@ def _written_in(flow: Flow, storage: Storage, loop: Loop) -> bool:
     return any(loop in write.loops for write in writes_of(flow).get(storage, ()))
 
 
-@detector("nki_transpose_of_load")
-def transpose_of_load(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        sources = {id(operation): source for operation, source in loads(flow)}
-        for operation, view in _transposed(flow):
-            made = producer(flow, view)
-            source = sources.get(id(made))
-            if source is None or source.storage.origin is not Origin.PARAMETER:
-                continue
-            if _uses(flow, view.storage) == 1 and _feeds_product(flow, operation):
-                text = (
-                    f"{shown(module, view)} is loaded only to be transposed on the chip; if "
-                    f"{source.storage.name} came in the other layout there would be no "
-                    f"transpose and no copy out of PSUM."
-                )
-                place = see(module, "the load", made.node if made is not None else None)
-                yield found(module, kernel, operation.statement, text, place)
+@nki_detector("nki_transpose_of_load")
+def transpose_of_load(module: Module, flow: Flow) -> Reports:
+    sources = {id(operation): source for operation, source in loads(flow)}
+    for operation, view in _transposed(flow):
+        made = producer(flow, view)
+        source = sources.get(id(made))
+        if source is None or source.storage.origin is not Origin.PARAMETER:
+            continue
+        if _uses(flow, view.storage) == 1 and _feeds_product(flow, operation):
+            text = (
+                f"{shown(module, view)} is loaded only to be transposed on the chip; if "
+                f"{source.storage.name} came in the other layout there would be no "
+                f"transpose and no copy out of PSUM."
+            )
+            place = see(module, "the load", made.node if made is not None else None)
+            yield operation.statement, text, place
 
 
 def _feeds_product(flow: Flow, operation: Operation) -> bool:

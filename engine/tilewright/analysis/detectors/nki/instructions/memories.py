@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.nki.kernels import (
     MOVES,
     NOT_INSTRUCTIONS,
+    Reports,
     computing,
-    interpreted,
     is_tensor,
     is_top_level,
+    nki_detector,
     older,
     on_chip,
     shown,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, Memory, Operation, View
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.model import IndexKind, Origin
@@ -28,14 +26,13 @@ _TWO_TILES = {
 }
 
 
-@detector("nki_wrong_memory")
-def wrong_memory(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            text = _moved(module, operation) or _matrix(module, flow, operation)
-            text = text or _from_hbm(module, flow, operation) or _psum(operation)
-            if text is not None:
-                yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_wrong_memory")
+def wrong_memory(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        text = _moved(module, operation) or _matrix(module, flow, operation)
+        text = text or _from_hbm(module, flow, operation) or _psum(operation)
+        if text is not None:
+            yield operation.statement, text
 
 
 def _moved(module: Module, operation: Operation) -> str | None:
@@ -110,36 +107,34 @@ def _psum(operation: Operation) -> str | None:
     return None
 
 
-@detector("nki_block_dimension_unindexed")
-def block_dimension_unindexed(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for operation in (*computing(flow), *_stores(flow)):
-            for view in operation.operands.values():
-                if view.blocks and on_chip(view) and view.indices is not None:
-                    text = (
-                        f"{shown(module, view)} still has {view.blocks} dimension(s) before its "
-                        f"partition; an instruction takes one tile, so index them first."
-                    )
-                    yield found(module, kernel, operation.statement, text)
-                    break
+@nki_detector("nki_block_dimension_unindexed", older)
+def block_dimension_unindexed(module: Module, flow: Flow) -> Reports:
+    for operation in (*computing(flow), *_stores(flow)):
+        for view in operation.operands.values():
+            if view.blocks and on_chip(view) and view.indices is not None:
+                text = (
+                    f"{shown(module, view)} still has {view.blocks} dimension(s) before its "
+                    f"partition; an instruction takes one tile, so index them first."
+                )
+                yield operation.statement, text
+                break
 
 
 def _stores(flow: Flow) -> Iterator[Operation]:
     return (operation for operation in flow.operations if operation.name == NL + "store")
 
 
-@detector("nki_missing_index")
-def missing_index(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for operation in flow.operations:
-            for view in {*operation.reads, *operation.writes}:
-                if _lacks(view):
-                    text = (
-                        f"{shown(module, view)} leaves out {view.missing} of the dimensions of "
-                        f"{view.storage.name}; with index arrays every dimension needs an index, "
-                        f"such as 0."
-                    )
-                    yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_missing_index", older)
+def missing_index(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        for view in {*operation.reads, *operation.writes}:
+            if _lacks(view):
+                text = (
+                    f"{shown(module, view)} leaves out {view.missing} of the dimensions of "
+                    f"{view.storage.name}; with index arrays every dimension needs an index, "
+                    f"such as 0."
+                )
+                yield operation.statement, text
 
 
 def _lacks(view: View) -> bool:

@@ -7,9 +7,11 @@ from itertools import pairwise
 from tilewright.analysis.detectors.common import first_line, found
 from tilewright.analysis.detectors.nki.instructions.traffic import index_symbols, loads
 from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
     full_dims,
     interpreted,
     is_loop_running,
+    nki_detector,
     see,
     shown,
     writes_of,
@@ -24,20 +26,19 @@ from tilewright.source.model import Kernel, Module
 _BLOCKS = ("body", "orelse")
 
 
-@detector("nki_reloaded_block")
-def reloaded_block(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation, source in loads(flow):
-            nest = reloading_nest(flow, operation, source)
-            if nest is None or nest[0].symbol is None:
-                continue
-            text = (
-                f"{shown(module, source)} does not depend on {nest[0].symbol.name}, and the loops "
-                f"inside load all of its parts again in every iteration of it; a tile for each "
-                f"part, filled once before, serves all of them."
-            )
-            place = see(module, "the loop", getattr(nest[0].node, "iter", None))
-            yield found(module, kernel, operation.statement, text, place)
+@nki_detector("nki_reloaded_block")
+def reloaded_block(module: Module, flow: Flow) -> Reports:
+    for operation, source in loads(flow):
+        nest = reloading_nest(flow, operation, source)
+        if nest is None or nest[0].symbol is None:
+            continue
+        text = (
+            f"{shown(module, source)} does not depend on {nest[0].symbol.name}, and the loops "
+            f"inside load all of its parts again in every iteration of it; a tile for each "
+            f"part, filled once before, serves all of them."
+        )
+        place = see(module, "the loop", getattr(nest[0].node, "iter", None))
+        yield operation.statement, text, place
 
 
 def reloading_nest(

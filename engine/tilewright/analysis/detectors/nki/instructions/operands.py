@@ -1,20 +1,16 @@
 """Operands that do not fit each other: partitions, contraction, scale and bias, destinations."""
 
-from collections.abc import Iterator
-
-from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
     computing,
     dims,
     free_size,
     full_dims,
-    interpreted,
     is_tensor,
+    nki_detector,
     shown,
     written_as,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, Operation, View
 from tilewright.analysis.nki.catalogue import FUNCTIONS, ISA, NL, Result
 from tilewright.source.model import Module
@@ -35,20 +31,19 @@ _SAME_PARTITIONS = {
 _ACTIVATIONS = (ISA + "activation", ISA + "activation_reduce")
 
 
-@detector("nki_partition_mismatch")
-def partition_mismatch(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in computing(flow):
-            names = _SAME_PARTITIONS.get(operation.name, ())
-            counts = _counts(flow, operation, names)
-            broadcasts = operation.name.startswith(NL)
-            if len({c for c in counts.values() if not (broadcasts and c == 1)}) > 1:
-                listed = " and ".join(f"{name} {count}" for name, count in counts.items())
-                text = (
-                    f"The operands of {operation.short} lie on different numbers of partitions "
-                    f"({listed}), and an engine reads lane n of one with lane n of the other."
-                )
-                yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_partition_mismatch")
+def partition_mismatch(module: Module, flow: Flow) -> Reports:
+    for operation in computing(flow):
+        names = _SAME_PARTITIONS.get(operation.name, ())
+        counts = _counts(flow, operation, names)
+        broadcasts = operation.name.startswith(NL)
+        if len({c for c in counts.values() if not (broadcasts and c == 1)}) > 1:
+            listed = " and ".join(f"{name} {count}" for name, count in counts.items())
+            text = (
+                f"The operands of {operation.short} lie on different numbers of partitions "
+                f"({listed}), and an engine reads lane n of one with lane n of the other."
+            )
+            yield operation.statement, text
 
 
 def _counts(flow: Flow, operation: Operation, names: tuple[str, ...]) -> dict[str, int]:
@@ -63,35 +58,33 @@ def _counts(flow: Flow, operation: Operation, names: tuple[str, ...]) -> dict[st
     return found_counts
 
 
-@detector("nki_partition_broadcast_operator")
-def partition_broadcast_operator(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            if not operation.operator:
-                continue
-            counts = _counts(flow, operation, ("x", "y"))
-            if len(counts) == 2 and 1 in counts.values() and len(set(counts.values())) == 2:
-                row = next(operation.operands[n] for n, count in counts.items() if count == 1)
-                text = (
-                    f"{shown(module, row, 'one operand')} lies on one partition and the other "
-                    f"operand on {max(counts.values())}: operators do not spread a row over "
-                    f"partitions, nl functions and broadcast_to do."
-                )
-                yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_partition_broadcast_operator")
+def partition_broadcast_operator(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        if not operation.operator:
+            continue
+        counts = _counts(flow, operation, ("x", "y"))
+        if len(counts) == 2 and 1 in counts.values() and len(set(counts.values())) == 2:
+            row = next(operation.operands[n] for n, count in counts.items() if count == 1)
+            text = (
+                f"{shown(module, row, 'one operand')} lies on one partition and the other "
+                f"operand on {max(counts.values())}: operators do not spread a row over "
+                f"partitions, nl functions and broadcast_to do."
+            )
+            yield operation.statement, text
 
 
-@detector("nki_matmul_contraction_mismatch")
-def matmul_contraction_mismatch(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in computing(flow):
-            pair = _contraction(flow, operation)
-            if pair is not None and pair[0] != pair[1]:
-                left, right = ("stationary", "moving") if operation.short == "nc_matmul" else "xy"
-                text = (
-                    f"The contraction is {pair[0]} long in {left} and {pair[1]} in {right}; the "
-                    f"Tensor engine contracts along the partitions of both."
-                )
-                yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_matmul_contraction_mismatch")
+def matmul_contraction_mismatch(module: Module, flow: Flow) -> Reports:
+    for operation in computing(flow):
+        pair = _contraction(flow, operation)
+        if pair is not None and pair[0] != pair[1]:
+            left, right = ("stationary", "moving") if operation.short == "nc_matmul" else "xy"
+            text = (
+                f"The contraction is {pair[0]} long in {left} and {pair[1]} in {right}; the "
+                f"Tensor engine contracts along the partitions of both."
+            )
+            yield operation.statement, text
 
 
 def _contraction(flow: Flow, operation: Operation) -> tuple[int, int] | None:
@@ -110,16 +103,15 @@ def _contraction(flow: Flow, operation: Operation) -> tuple[int, int] | None:
     return one[side], two[0]
 
 
-@detector("nki_activation_operand")
-def activation_operand(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            if operation.name not in _ACTIVATIONS:
-                continue
-            for name in ("scale", "bias"):
-                text = _misfit(module, flow, operation, name)
-                if text is not None:
-                    yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_activation_operand")
+def activation_operand(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        if operation.name not in _ACTIVATIONS:
+            continue
+        for name in ("scale", "bias"):
+            text = _misfit(module, flow, operation, name)
+            if text is not None:
+                yield operation.statement, text
 
 
 def _misfit(module: Module, flow: Flow, operation: Operation, name: str) -> str | None:
@@ -142,13 +134,12 @@ def _misfit(module: Module, flow: Flow, operation: Operation, name: str) -> str 
     return None
 
 
-@detector("nki_destination_shape_mismatch")
-def destination_shape_mismatch(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            text = _assigned(flow, operation) or _destination(flow, operation)
-            if text is not None:
-                yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_destination_shape_mismatch")
+def destination_shape_mismatch(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        text = _assigned(flow, operation) or _destination(flow, operation)
+        if text is not None:
+            yield operation.statement, text
 
 
 def _assigned(flow: Flow, operation: Operation) -> str | None:
@@ -215,21 +206,20 @@ def differing(flow: Flow, one: View, two: View) -> tuple[str, str] | None:
     return None if fits(a, b) else (written_as(a), written_as(b))
 
 
-@detector("nki_store_shape_mismatch")
-def store_shape_mismatch(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in flow.operations:
-            names = {NL + "store": ("dst", "value"), ISA + "dma_copy": ("dst", "src")}
-            pair = names.get(operation.name)
-            if pair is None or any(name not in operation.operands for name in pair):
-                continue
-            target, value = (operation.operands[name] for name in pair)
-            if "dst_rmw_op" in operation.given or not is_tensor(value):
-                continue
-            shapes = differing(flow, target, value)
-            if shapes is not None:
-                text = (
-                    f"A tile of {shapes[1]} is stored to {shown(module, target)}, a part of "
-                    f"{shapes[0]}."
-                )
-                yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_store_shape_mismatch")
+def store_shape_mismatch(module: Module, flow: Flow) -> Reports:
+    for operation in flow.operations:
+        names = {NL + "store": ("dst", "value"), ISA + "dma_copy": ("dst", "src")}
+        pair = names.get(operation.name)
+        if pair is None or any(name not in operation.operands for name in pair):
+            continue
+        target, value = (operation.operands[name] for name in pair)
+        if "dst_rmw_op" in operation.given or not is_tensor(value):
+            continue
+        shapes = differing(flow, target, value)
+        if shapes is not None:
+            text = (
+                f"A tile of {shapes[1]} is stored to {shown(module, target)}, a part of "
+                f"{shapes[0]}."
+            )
+            yield operation.statement, text

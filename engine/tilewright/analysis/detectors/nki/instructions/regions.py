@@ -1,18 +1,15 @@
 """Parts of tensors that are not there, or start where engines cannot."""
 
 import ast
-from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
     computing,
     full_dims,
-    interpreted,
+    nki_detector,
     on_chip,
     shown,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Affine, Flow, Index, Mask, Operation, View
 from tilewright.analysis.nki.indexing import partition_index, start_of
 from tilewright.analysis.nki.model import IndexKind
@@ -21,21 +18,20 @@ from tilewright.source.model import Module
 _QUADRANT = 32
 
 
-@detector("nki_index_out_of_bounds")
-def index_out_of_bounds(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        seen: set[ast.AST] = set()
-        for operation in flow.operations:
-            if operation.branches or operation.name in ("forget", "collect", "call"):
+@nki_detector("nki_index_out_of_bounds")
+def index_out_of_bounds(module: Module, flow: Flow) -> Reports:
+    seen: set[ast.AST] = set()
+    for operation in flow.operations:
+        if operation.branches or operation.name in ("forget", "collect", "call"):
+            continue
+        for view in (*operation.reads, *operation.writes):
+            node = view.node
+            if not isinstance(node, ast.Subscript) or node in seen:
                 continue
-            for view in (*operation.reads, *operation.writes):
-                node = view.node
-                if not isinstance(node, ast.Subscript) or node in seen:
-                    continue
-                text = _beyond(flow, operation, view)
-                if text is not None:
-                    seen.add(node)
-                    yield found(module, kernel, node, text)
+            text = _beyond(flow, operation, view)
+            if text is not None:
+                seen.add(node)
+                yield node, text
 
 
 def _beyond(flow: Flow, operation: Operation, view: View) -> str | None:
@@ -75,15 +71,14 @@ def _masked(flow: Flow, base: Affine, mask: Mask) -> int | None:
     return None if not known or high is None or low is None else min(high, *known)
 
 
-@detector("nki_start_partition")
-def start_partition(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation in computing(flow):
-            for view in operation.operands.values():
-                text = _misplaced(module, flow, view)
-                if text is not None:
-                    yield found(module, kernel, operation.statement, text)
-                    break
+@nki_detector("nki_start_partition")
+def start_partition(module: Module, flow: Flow) -> Reports:
+    for operation in computing(flow):
+        for view in operation.operands.values():
+            text = _misplaced(module, flow, view)
+            if text is not None:
+                yield operation.statement, text
+                break
 
 
 def _misplaced(module: Module, flow: Flow, view: View) -> str | None:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
 
-from tilewright.analysis.detectors.common import found
 from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
     dims,
-    interpreted,
     is_loop_running,
+    nki_detector,
     on_chip,
     reads_of,
     results_of,
@@ -18,8 +18,6 @@ from tilewright.analysis.detectors.nki.kernels import (
     shown,
     writes_of,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, Loop, Memory, Operation, Storage, Symbol, View
 from tilewright.analysis.nki.catalogue import DTYPE_BYTES, FUNCTIONS, ISA, NL
 from tilewright.analysis.nki.model import IndexKind, Origin
@@ -41,16 +39,15 @@ def loads(flow: Flow) -> Iterator[tuple[Operation, View]]:
             yield operation, source
 
 
-@detector("nki_dead_tile")
-def dead_tile(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for storage, operation in _unread(flow):
-            name = storage.name if storage.name != "tile" else f"The result of {operation.short}"
-            text = (
-                f"{name} is computed here and nothing reads it, so the {_work(operation)} and its "
-                f"place in {storage.memory} are spent for nothing."
-            )
-            yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_dead_tile")
+def dead_tile(module: Module, flow: Flow) -> Reports:
+    for storage, operation in _unread(flow):
+        name = storage.name if storage.name != "tile" else f"The result of {operation.short}"
+        text = (
+            f"{name} is computed here and nothing reads it, so the {_work(operation)} and its "
+            f"place in {storage.memory} are spent for nothing."
+        )
+        yield operation.statement, text
 
 
 def _work(operation: Operation) -> str:
@@ -92,16 +89,15 @@ def _effects(operation: Operation) -> set[Storage]:
     return made
 
 
-@detector("nki_redundant_load")
-def redundant_load(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation, earlier in repeated_loads(flow).items():
-            text = (
-                f"{shown(module, operation.operands['src'])} was loaded before and HBM has not "
-                f"changed since; the tile that is there already can be used."
-            )
-            place = see(module, "the first load", earlier.node)
-            yield found(module, kernel, operation.statement, text, place)
+@nki_detector("nki_redundant_load")
+def redundant_load(module: Module, flow: Flow) -> Reports:
+    for operation, earlier in repeated_loads(flow).items():
+        text = (
+            f"{shown(module, operation.operands['src'])} was loaded before and HBM has not "
+            f"changed since; the tile that is there already can be used."
+        )
+        place = see(module, "the first load", earlier.node)
+        yield operation.statement, text, place
 
 
 @lru_cache(maxsize=64)
@@ -132,23 +128,18 @@ def _stored(flow: Flow, storage: Storage) -> bool:
     return bool(writes_of(flow).get(storage))
 
 
-@detector("nki_loop_invariant_load")
-def loop_invariant_load(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation, source in loads(flow):
-            loop = (
-                None
-                if operation in repeated_loads(flow)
-                else _invariant_in(flow, operation, source)
+@nki_detector("nki_loop_invariant_load")
+def loop_invariant_load(module: Module, flow: Flow) -> Reports:
+    for operation, source in loads(flow):
+        loop = None if operation in repeated_loads(flow) else _invariant_in(flow, operation, source)
+        if loop is not None and loop.symbol is not None:
+            trip = flow.number(loop.trip)
+            times = "in every iteration" if trip is None else f"{trip} times"
+            text = (
+                f"{shown(module, source)} does not depend on {loop.symbol.name}, and the loop "
+                f"over it loads the same data from HBM {times}."
             )
-            if loop is not None and loop.symbol is not None:
-                trip = flow.number(loop.trip)
-                times = "in every iteration" if trip is None else f"{trip} times"
-                text = (
-                    f"{shown(module, source)} does not depend on {loop.symbol.name}, and the loop "
-                    f"over it loads the same data from HBM {times}."
-                )
-                yield found(module, kernel, operation.statement, text)
+            yield operation.statement, text
 
 
 def _invariant_in(flow: Flow, operation: Operation, source: View) -> Loop | None:
@@ -203,18 +194,17 @@ def _fixed(flow: Flow, operation: Operation, loop: Loop) -> bool:
     return not any(loop in write.loops for write in others)
 
 
-@detector("nki_reloaded_store")
-def reloaded_store(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation, source in loads(flow):
-            tile = stored_tile(flow, operation)
-            if tile is not None:
-                text = (
-                    f"{shown(module, source)} was stored in the same iteration from {tile[0]}, "
-                    f"which still holds it; the transfer back is not needed."
-                )
-                place = see(module, "the store", tile[2].node)
-                yield found(module, kernel, operation.statement, text, place)
+@nki_detector("nki_reloaded_store")
+def reloaded_store(module: Module, flow: Flow) -> Reports:
+    for operation, source in loads(flow):
+        tile = stored_tile(flow, operation)
+        if tile is not None:
+            text = (
+                f"{shown(module, source)} was stored in the same iteration from {tile[0]}, "
+                f"which still holds it; the transfer back is not needed."
+            )
+            place = see(module, "the store", tile[2].node)
+            yield operation.statement, text, place
 
 
 def stored_tile(flow: Flow, operation: Operation) -> tuple[str, View, Operation] | None:
@@ -237,20 +227,19 @@ def stored_tile(flow: Flow, operation: Operation) -> tuple[str, View, Operation]
     return (node.id, value, store) if here and alike and whole else None
 
 
-@detector("nki_small_dma")
-def small_dma(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        for operation, source in loads(flow):
-            running = [loop for loop in operation.loops if is_loop_running(flow, loop)]
-            size = _bytes(flow, operation, source)
-            if not running or size is None or size >= _SMALL:
-                continue
-            text = (
-                f"Each iteration moves {size} contiguous bytes for each partition of "
-                f"{shown(module, source)}; below about 2 KiB the fixed cost of a DMA packet "
-                f"outweighs the bytes."
-            )
-            yield found(module, kernel, operation.statement, text)
+@nki_detector("nki_small_dma")
+def small_dma(module: Module, flow: Flow) -> Reports:
+    for operation, source in loads(flow):
+        running = [loop for loop in operation.loops if is_loop_running(flow, loop)]
+        size = _bytes(flow, operation, source)
+        if not running or size is None or size >= _SMALL:
+            continue
+        text = (
+            f"Each iteration moves {size} contiguous bytes for each partition of "
+            f"{shown(module, source)}; below about 2 KiB the fixed cost of a DMA packet "
+            f"outweighs the bytes."
+        )
+        yield operation.statement, text
 
 
 def _bytes(flow: Flow, operation: Operation, source: View) -> int | None:

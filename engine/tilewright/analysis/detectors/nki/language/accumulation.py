@@ -1,12 +1,13 @@
 """Accumulators in PSUM: zeroed in the wrong place, or added to by two instructions for one."""
 
 import ast
-from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.kernels import older
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.detectors.common import source_of
+from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
+    nki_detector,
+    older,
+)
 from tilewright.analysis.nki import Binding, Call, Fact, Flow, Kind, Region, Write
 from tilewright.source.model import Module
 
@@ -15,21 +16,20 @@ _MATMULS = ("nki.isa.nc_matmul", "nki.language.matmul")
 _ADD = "nki.language.add"
 
 
-@detector("nki_psum_reset_in_loop")
-def psum_reset_in_loop(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for binding in flow.bindings:
-            loop = _own_loop(binding)
-            if loop is None or not _adds_once(flow, binding):
-                continue
-            store = _overwritten(flow, binding, loop)
-            if store is not None:
-                text = (
-                    f"{binding.name} is zeroed in every turn of the loop over {loop.index}, and "
-                    f"each turn overwrites what the one before stored: only the last remains. "
-                    f"Zero it before the loop and store it behind."
-                )
-                yield found(module, kernel, binding.statement, text)
+@nki_detector("nki_psum_reset_in_loop", older)
+def psum_reset_in_loop(module: Module, flow: Flow) -> Reports:
+    for binding in flow.bindings:
+        loop = _own_loop(binding)
+        if loop is None or not _adds_once(flow, binding):
+            continue
+        store = _overwritten(flow, binding, loop)
+        if store is not None:
+            text = (
+                f"{binding.name} is zeroed in every turn of the loop over {loop.index}, and "
+                f"each turn overwrites what the one before stored: only the last remains. "
+                f"Zero it before the loop and store it behind."
+            )
+            yield binding.statement, text
 
 
 def _own_loop(binding: Binding) -> Region | None:
@@ -69,18 +69,16 @@ def _is_of(flow: Flow, value: ast.expr, tensor: Fact) -> bool:
     )
 
 
-@detector("nki_accumulate_by_assignment")
-def accumulate_by_assignment(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for write in flow.writes:
-            if isinstance(write.statement, ast.Assign) and _adds_to_itself(flow, write):
-                target = source_of(module, write.target)
-                text = (
-                    f"{target} = {target} + ... makes the product in a second PSUM tile and adds "
-                    f"the two on the Vector engine; with += the Tensor engine adds while it "
-                    f"multiplies."
-                )
-                yield found(module, kernel, write.statement, text)
+@nki_detector("nki_accumulate_by_assignment", older)
+def accumulate_by_assignment(module: Module, flow: Flow) -> Reports:
+    for write in flow.writes:
+        if isinstance(write.statement, ast.Assign) and _adds_to_itself(flow, write):
+            target = source_of(module, write.target)
+            text = (
+                f"{target} = {target} + ... makes the product in a second PSUM tile and adds the "
+                "two on the Vector engine; with += the Tensor engine adds while it multiplies."
+            )
+            yield write.statement, text
 
 
 def _adds_to_itself(flow: Flow, write: Write) -> bool:

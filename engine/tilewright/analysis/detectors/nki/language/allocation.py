@@ -5,7 +5,12 @@ from collections.abc import Iterator
 from itertools import islice
 
 from tilewright.analysis.detectors.common import found
-from tilewright.analysis.detectors.nki.kernels import flavoured, older
+from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
+    flavoured,
+    nki_detector,
+    older,
+)
 from tilewright.analysis.detectors.nki.language.arguments import is_allocation
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -50,29 +55,27 @@ def mixed_allocation(module: Module, context: AnalysisContext) -> Iterator[Findi
                 yield found(module, kernel, call.node, text)
 
 
-@detector("nki_allocated_transpose")
-def allocated_transpose(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        if not _allocated(module, flow):
-            continue
-        for call in flow.calls_of("nki.language.matmul"):
-            flag = call.argument("transpose_x")
-            if flag is None or (isinstance(flag, ast.Constant) and flag.value is False):
-                text = (
-                    "Without transpose_x=True this matmul transposes its first operand on the "
-                    "Tensor engine, into a tile that nothing places in a kernel that places its "
-                    "own tensors."
-                )
-                yield found(module, kernel, call.node, text)
-        for call in flow.calls_of("nki.isa.nc_transpose"):
-            engine = call.argument("engine")
-            dotted = module.names.resolve(engine) if engine is not None else ""
-            if engine is None or (dotted or "").endswith(("tensor_engine", "engine.tensor")):
-                text = (
-                    "A transpose on the Tensor engine needs an identity matrix, and in a kernel "
-                    "that places its own tensors nothing places one: use nc_matmul with your own."
-                )
-                yield found(module, kernel, call.node, text)
+@nki_detector("nki_allocated_transpose", older)
+def allocated_transpose(module: Module, flow: Flow) -> Reports:
+    if not _allocated(module, flow):
+        return
+    for call in flow.calls_of("nki.language.matmul"):
+        flag = call.argument("transpose_x")
+        if flag is None or (isinstance(flag, ast.Constant) and flag.value is False):
+            text = (
+                "Without transpose_x=True this matmul transposes its first operand on the Tensor "
+                "engine, into a tile that nothing places in a kernel that places its own tensors."
+            )
+            yield call.node, text
+    for call in flow.calls_of("nki.isa.nc_transpose"):
+        engine = call.argument("engine")
+        dotted = module.names.resolve(engine) if engine is not None else ""
+        if engine is None or (dotted or "").endswith(("tensor_engine", "engine.tensor")):
+            text = (
+                "A transpose on the Tensor engine needs an identity matrix, and in a kernel "
+                "that places its own tensors nothing places one: use nc_matmul with your own."
+            )
+            yield call.node, text
 
 
 @detector("nki_block_dimension")

@@ -4,7 +4,14 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.kernels import flavoured, given, is_number, older
+from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
+    flavoured,
+    given,
+    is_number,
+    nki_detector,
+    older,
+)
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Call, Flow
@@ -84,16 +91,15 @@ def _bias_fault(module: Module, flow: Flow, bias: ast.expr) -> str | None:
     return None
 
 
-@detector("nki_dtype_64_bit")
-def dtype_64_bit(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in flavoured(module):
-        refused = _interface(flow).unsupported_dtypes
-        for call, function in _nki_calls(flow):
-            dtype = argument(call, function, "dtype")
-            name = _dtype_name(module, dtype)
-            if dtype is not None and name in refused:
-                text = f"{name} is no element type of a NeuronCore, whose widest have 32 bits."
-                yield found(module, kernel, dtype, text)
+@nki_detector("nki_dtype_64_bit", flavoured)
+def dtype_64_bit(module: Module, flow: Flow) -> Reports:
+    refused = _interface(flow).unsupported_dtypes
+    for call, function in _nki_calls(flow):
+        dtype = argument(call, function, "dtype")
+        name = _dtype_name(module, dtype)
+        if dtype is not None and name in refused:
+            text = f"{name} is no element type of a NeuronCore, whose widest have 32 bits."
+            yield dtype, text
 
 
 def _dtype_name(module: Module, node: ast.expr | None) -> str | None:
@@ -105,38 +111,36 @@ def _dtype_name(module: Module, node: ast.expr | None) -> str | None:
     return name if owner in ("numpy", "nki.language", "torch", "jax.numpy") else None
 
 
-@detector("nki_partition_reduction")
-def partition_reduction(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in flavoured(module):
-        for call, function in _nki_calls(flow):
-            name = _REDUCTIONS.get(call.dotted or "")
-            axis = argument(call, function, name) if name is not None else None
-            if axis is None:
-                continue
-            axes = axis.elts if isinstance(axis, ast.Tuple | ast.List) else [axis]
-            if any(_is_zero(part) for part in axes):
-                text = (
-                    "Axis 0 of a tile is the partition, and the Vector engine reduces along the "
-                    "others alone, within each partition."
-                )
-                yield found(module, kernel, call.node, text)
+@nki_detector("nki_partition_reduction", flavoured)
+def partition_reduction(module: Module, flow: Flow) -> Reports:
+    for call, function in _nki_calls(flow):
+        name = _REDUCTIONS.get(call.dotted or "")
+        axis = argument(call, function, name) if name is not None else None
+        if axis is None:
+            continue
+        axes = axis.elts if isinstance(axis, ast.Tuple | ast.List) else [axis]
+        if any(_is_zero(part) for part in axes):
+            text = (
+                "Axis 0 of a tile is the partition, and the Vector engine reduces along the "
+                "others alone, within each partition."
+            )
+            yield call.node, text
 
 
 def _is_zero(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == 0 and node.value is not False
 
 
-@detector("nki_engine_cannot_run")
-def engine_cannot_run(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in flavoured(module):
-        for call, function in _nki_calls(flow):
-            wanted = call.argument("engine")
-            engine = _engine(module, wanted)
-            if wanted is None or engine is None or not function.engines:
-                continue
-            reason = _engine_fault(module, call, function, engine)
-            if reason is not None:
-                yield found(module, kernel, wanted, reason)
+@nki_detector("nki_engine_cannot_run", flavoured)
+def engine_cannot_run(module: Module, flow: Flow) -> Reports:
+    for call, function in _nki_calls(flow):
+        wanted = call.argument("engine")
+        engine = _engine(module, wanted)
+        if wanted is None or engine is None or not function.engines:
+            continue
+        reason = _engine_fault(module, call, function, engine)
+        if reason is not None:
+            yield wanted, reason
 
 
 def _engine(module: Module, node: ast.expr | None) -> str | None:
@@ -174,16 +178,15 @@ def _op(module: Module, node: ast.expr | None) -> str | None:
     return name if owner in ("nki.language", "numpy") else None
 
 
-@detector("nki_tile_position")
-def tile_position(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in flavoured(module):
-        for call in flow.calls_of("nki.isa.nc_matmul"):
-            place, size = call.argument("tile_position"), call.argument("tile_size")
-            if any(k.arg is None for k in call.node.keywords):
-                continue
-            fault = _tile_fault(place, size)
-            if fault is not None:
-                yield found(module, kernel, place or size or call.node, fault)
+@nki_detector("nki_tile_position", flavoured)
+def tile_position(module: Module, flow: Flow) -> Reports:
+    for call in flow.calls_of("nki.isa.nc_matmul"):
+        place, size = call.argument("tile_position"), call.argument("tile_size")
+        if any(k.arg is None for k in call.node.keywords):
+            continue
+        fault = _tile_fault(place, size)
+        if fault is not None:
+            yield place or size or call.node, fault
 
 
 def _tile_fault(place: ast.expr | None, size: ast.expr | None) -> str | None:
@@ -212,20 +215,19 @@ def _pair(node: ast.expr | None) -> tuple[int, ...] | None:
     return tuple(v for v in values if isinstance(v, int))
 
 
-@detector("nki_initialised_buffer")
-def initialised_buffer(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for call in flow.calls_of(*(f"nki.language.{n}" for n in ("zeros", "ones", "full"))):
-            buffer = call.argument("buffer")
-            if buffer is None:
-                continue
-            what = _cannot_hold(module, flow, buffer)
-            if what is not None:
-                text = (
-                    f"{source_of(module, call.node.func)} cannot give {what} its values; make it "
-                    f"with nl.ndarray and write them."
-                )
-                yield found(module, kernel, call.node, text)
+@nki_detector("nki_initialised_buffer", older)
+def initialised_buffer(module: Module, flow: Flow) -> Reports:
+    for call in flow.calls_of(*(f"nki.language.{n}" for n in ("zeros", "ones", "full"))):
+        buffer = call.argument("buffer")
+        if buffer is None:
+            continue
+        what = _cannot_hold(module, flow, buffer)
+        if what is not None:
+            text = (
+                f"{source_of(module, call.node.func)} cannot give {what} its values; make it "
+                f"with nl.ndarray and write them."
+            )
+            yield call.node, text
 
 
 def _cannot_hold(module: Module, flow: Flow, buffer: ast.expr) -> str | None:

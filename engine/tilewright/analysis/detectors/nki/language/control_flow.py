@@ -3,10 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.kernels import older
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.detectors.common import source_of
+from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
+    nki_detector,
+    older,
+)
 from tilewright.analysis.nki import Fact, Flow, Kind
 from tilewright.source.model import Module
 
@@ -14,41 +16,38 @@ _CREATION = frozenset(f"nki.language.{name}" for name in ("ndarray", "zeros", "o
 _WORDS = {ast.And: "'and'", ast.Or: "'or'"}
 
 
-@detector("nki_branch_on_index")
-def branch_on_index(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for branch in flow.branches:
-            if flow.fact(branch.node.test).kind in (Kind.MASK, Kind.INDEX):
-                text = (
-                    f"{source_of(module, branch.node.test)} has one answer for each element of a "
-                    f"tile, and a branch is taken once, while the kernel is traced."
-                )
-                yield found(module, kernel, branch.node.test, text)
+@nki_detector("nki_branch_on_index", older)
+def branch_on_index(module: Module, flow: Flow) -> Reports:
+    for branch in flow.branches:
+        if flow.fact(branch.node.test).kind in (Kind.MASK, Kind.INDEX):
+            text = (
+                f"{source_of(module, branch.node.test)} has one answer for each element of a "
+                f"tile, and a branch is taken once, while the kernel is traced."
+            )
+            yield branch.node.test, text
 
 
-@detector("nki_branch_on_tile")
-def branch_on_tile(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for branch in flow.branches:
-            if _is_value(flow.fact(branch.node.test)):
-                text = (
-                    f"{source_of(module, branch.node.test)} is a tile, whose values exist when "
-                    f"the kernel runs, and a branch is taken before, while it is traced."
-                )
-                yield found(module, kernel, branch.node.test, text)
+@nki_detector("nki_branch_on_tile", older)
+def branch_on_tile(module: Module, flow: Flow) -> Reports:
+    for branch in flow.branches:
+        if _is_value(flow.fact(branch.node.test)):
+            text = (
+                f"{source_of(module, branch.node.test)} is a tile, whose values exist when "
+                f"the kernel runs, and a branch is taken before, while it is traced."
+            )
+            yield branch.node.test, text
 
 
-@detector("nki_tile_truth_value")
-def tile_truth_value(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for node in flow.logic:
-            word = _asked(flow, node)
-            if word is not None:
-                text = (
-                    f"{word} asks a whole tile for one truth value, which it does not have: "
-                    f"nl.logical_and, nl.logical_or and nl.logical_not work element by element."
-                )
-                yield found(module, kernel, node, text)
+@nki_detector("nki_tile_truth_value", older)
+def tile_truth_value(module: Module, flow: Flow) -> Reports:
+    for node in flow.logic:
+        word = _asked(flow, node)
+        if word is not None:
+            text = (
+                f"{word} asks a whole tile for one truth value, which it does not have: "
+                f"nl.logical_and, nl.logical_or and nl.logical_not work element by element."
+            )
+            yield node, text
 
 
 def _asked(flow: Flow, node: ast.expr) -> str | None:
@@ -69,19 +68,18 @@ def _is_value(fact: Fact) -> bool:
     return fact.is_tile and fact.storage.node is not None
 
 
-@detector("nki_loop_index_as_integer")
-def loop_index_as_integer(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for node, place in _integer_places(flow):
-            fact = flow.fact(node)
-            if fact.kind is not Kind.LOOP:
-                continue
-            loop = next(iter(fact.loops))
-            text = (
-                f"{source_of(module, node)} depends on the index of a {_name(loop.kind)} loop, "
-                f"which is a symbol: {place} needs an integer while the kernel is traced."
-            )
-            yield found(module, kernel, node, text)
+@nki_detector("nki_loop_index_as_integer", older)
+def loop_index_as_integer(module: Module, flow: Flow) -> Reports:
+    for node, place in _integer_places(flow):
+        fact = flow.fact(node)
+        if fact.kind is not Kind.LOOP:
+            continue
+        loop = next(iter(fact.loops))
+        text = (
+            f"{source_of(module, node)} depends on the index of a {_name(loop.kind)} loop, "
+            f"which is a symbol: {place} needs an integer while the kernel is traced."
+        )
+        yield node, text
 
 
 def _name(kind: object) -> str:

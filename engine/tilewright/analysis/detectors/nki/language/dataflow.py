@@ -4,7 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.kernels import flavoured, older
+from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
+    flavoured,
+    nki_detector,
+    older,
+)
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Call, Flow, Kind, Region, Write
@@ -75,18 +80,17 @@ def _operands(flow: Flow) -> Iterator[ast.Name]:
                 yield inner
 
 
-@detector("nki_product_replaced")
-def product_replaced(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for write in flow.writes:
-            loop = _replacing_loop(flow, write)
-            if loop is not None and not _read_inside(flow, write, loop):
-                target = source_of(module, write.target)
-                text = (
-                    f"{target} is zeroed before the loop over {loop.index} and then replaced by "
-                    f"each turn's product, so that only the last remains: += adds them up."
-                )
-                yield found(module, kernel, write.statement, text)
+@nki_detector("nki_product_replaced", older)
+def product_replaced(module: Module, flow: Flow) -> Reports:
+    for write in flow.writes:
+        loop = _replacing_loop(flow, write)
+        if loop is not None and not _read_inside(flow, write, loop):
+            target = source_of(module, write.target)
+            text = (
+                f"{target} is zeroed before the loop over {loop.index} and then replaced by "
+                f"each turn's product, so that only the last remains: += adds them up."
+            )
+            yield write.statement, text
 
 
 def _replacing_loop(flow: Flow, write: Write) -> Region | None:

@@ -3,10 +3,14 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.kernels import is_indirect, older, parts_of
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.detectors.common import source_of
+from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
+    is_indirect,
+    nki_detector,
+    older,
+    parts_of,
+)
 from tilewright.analysis.nki import Flow, Kind
 from tilewright.analysis.nki.affine import ZERO, Affine, Symbol, SymbolKind
 from tilewright.analysis.nki.expressions import integer_arithmetic
@@ -24,36 +28,34 @@ def _subscripts(flow: Flow) -> Iterator[ast.Subscript]:
             yield node
 
 
-@detector("nki_bare_arange")
-def bare_arange(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for node in _subscripts(flow):
-            for place, part in enumerate(parts_of(node)):
-                fact = flow.fact(part)
-                if fact.kind is Kind.INDEX and fact.bare:
-                    axes = "[:, None]" if place == 0 else "[None, :]"
-                    text = (
-                        f"{source_of(module, part)} is a one-dimensional arange, and a tile is "
-                        f"indexed with at least two dimensions: say which one it runs along, with "
-                        f"{axes} or the other way round."
-                    )
-                    yield found(module, kernel, part, text)
-
-
-@detector("nki_mixed_indexing")
-def mixed_indexing(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for node in _subscripts(flow):
-            parts = parts_of(node)
-            basic = next((p for p in parts if _is_basic(flow, p)), None)
-            index = next((p for p in parts if flow.fact(p).kind is Kind.INDEX), None)
-            if basic is not None and index is not None:
+@nki_detector("nki_bare_arange", older)
+def bare_arange(module: Module, flow: Flow) -> Reports:
+    for node in _subscripts(flow):
+        for place, part in enumerate(parts_of(node)):
+            fact = flow.fact(part)
+            if fact.kind is Kind.INDEX and fact.bare:
+                axes = "[:, None]" if place == 0 else "[None, :]"
                 text = (
-                    f"This subscript mixes the slice {source_of(module, basic)} with the index "
-                    f"{source_of(module, index)}: a subscript takes slices, or arange and mgrid, "
-                    f"but not both."
+                    f"{source_of(module, part)} is a one-dimensional arange, and a tile is "
+                    f"indexed with at least two dimensions: say which one it runs along, with "
+                    f"{axes} or the other way round."
                 )
-                yield found(module, kernel, node, text)
+                yield part, text
+
+
+@nki_detector("nki_mixed_indexing", older)
+def mixed_indexing(module: Module, flow: Flow) -> Reports:
+    for node in _subscripts(flow):
+        parts = parts_of(node)
+        basic = next((p for p in parts if _is_basic(flow, p)), None)
+        index = next((p for p in parts if flow.fact(p).kind is Kind.INDEX), None)
+        if basic is not None and index is not None:
+            text = (
+                f"This subscript mixes the slice {source_of(module, basic)} with the index "
+                f"{source_of(module, index)}: a subscript takes slices, or arange and mgrid, "
+                f"but not both."
+            )
+            yield node, text
 
 
 def _is_basic(flow: Flow, part: ast.expr) -> bool:
@@ -64,19 +66,18 @@ def _is_basic(flow: Flow, part: ast.expr) -> bool:
     return flow.fact(part).kind is Kind.SLICE
 
 
-@detector("nki_variable_slice")
-def variable_slice(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for node in _subscripts(flow):
-            for part in parts_of(node):
-                if not isinstance(part, ast.Slice) or not flow.fact(part).loops:
-                    continue
-                if _varies(flow, part):
-                    text = (
-                        f"The slice {source_of(module, part)} has another length in each turn of "
-                        f"the loop, and the loop's body is compiled once, for one length."
-                    )
-                    yield found(module, kernel, part, text)
+@nki_detector("nki_variable_slice", older)
+def variable_slice(module: Module, flow: Flow) -> Reports:
+    for node in _subscripts(flow):
+        for part in parts_of(node):
+            if not isinstance(part, ast.Slice) or not flow.fact(part).loops:
+                continue
+            if _varies(flow, part):
+                text = (
+                    f"The slice {source_of(module, part)} has another length in each turn of "
+                    f"the loop, and the loop's body is compiled once, for one length."
+                )
+                yield part, text
 
 
 def _varies(flow: Flow, node: ast.Slice) -> bool:
@@ -105,24 +106,23 @@ def _atom(name: str, kind: SymbolKind) -> Affine:
     return Affine.of(Symbol((name, kind), kind, name))
 
 
-@detector("nki_indirect_index")
-def indirect_index(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        refused = {
-            id(argument) for call in flow.calls_of(*_DIRECT_ONLY) for argument in call.node.args[:1]
-        }
-        for node in _subscripts(flow):
-            text = _indirect(flow, node, id(node) in refused)
-            if text is not None:
-                yield found(module, kernel, node, text)
-        for write in flow.writes:
-            value = write.statement.value
-            if isinstance(value, ast.Subscript) and _is_dynamic_part(flow, value):
-                text = (
-                    "This copies a part of a tile whose place is read from another tile: that "
-                    "takes nisa.tensor_copy_dynamic_src, not an assignment."
-                )
-                yield found(module, kernel, value, text)
+@nki_detector("nki_indirect_index", older)
+def indirect_index(module: Module, flow: Flow) -> Reports:
+    refused = {
+        id(argument) for call in flow.calls_of(*_DIRECT_ONLY) for argument in call.node.args[:1]
+    }
+    for node in _subscripts(flow):
+        text = _indirect(flow, node, id(node) in refused)
+        if text is not None:
+            yield node, text
+    for write in flow.writes:
+        value = write.statement.value
+        if isinstance(value, ast.Subscript) and _is_dynamic_part(flow, value):
+            text = (
+                "This copies a part of a tile whose place is read from another tile: that "
+                "takes nisa.tensor_copy_dynamic_src, not an assignment."
+            )
+            yield value, text
 
 
 def _is_dynamic_part(flow: Flow, node: ast.Subscript) -> bool:

@@ -3,15 +3,15 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.common import source_of
 from tilewright.analysis.detectors.nki.kernels import (
+    Reports,
     given,
     is_indirect,
+    nki_detector,
     older,
     written_out,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Flow, Kind
 from tilewright.source.model import Module
 
@@ -19,23 +19,22 @@ _POSITION = (Kind.INDEX, Kind.LOOP, Kind.MASK)
 _WORDS = {ast.And: "'and'", ast.Or: "'or'", ast.Not: "'not'"}
 
 
-@detector("nki_mask_boolean_operator")
-def mask_boolean_operator(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for node in flow.logic:
-            if _positions(flow, node):
-                text = (
-                    f"{_word(node)} asks for one truth value of a mask, which has one for each "
-                    f"element: join comparisons with &, each in parentheses."
-                )
-                yield found(module, kernel, node, text)
-        for mask in _masks(flow):
-            for node in _bit_or(flow, mask):
-                text = (
-                    f"{source_of(module, node)} joins comparisons with |, but a mask is a "
-                    f"rectangle of a tile: comparisons joined with & alone."
-                )
-                yield found(module, kernel, node, text)
+@nki_detector("nki_mask_boolean_operator", older)
+def mask_boolean_operator(module: Module, flow: Flow) -> Reports:
+    for node in flow.logic:
+        if _positions(flow, node):
+            text = (
+                f"{_word(node)} asks for one truth value of a mask, which has one for each "
+                f"element: join comparisons with &, each in parentheses."
+            )
+            yield node, text
+    for mask in _masks(flow):
+        for node in _bit_or(flow, mask):
+            text = (
+                f"{source_of(module, node)} joins comparisons with |, but a mask is a "
+                f"rectangle of a tile: comparisons joined with & alone."
+            )
+            yield node, text
 
 
 def _word(node: ast.expr) -> str:
@@ -81,17 +80,16 @@ def _bit_or(flow: Flow, mask: ast.expr) -> Iterator[ast.BinOp]:
             yield node
 
 
-@detector("nki_mask_not_affine")
-def mask_not_affine(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for mask in _masks(flow):
-            reason = next(filter(None, (_reason(flow, n) for n in written_out(flow, mask))), None)
-            if reason is not None:
-                text = (
-                    f"This mask holds {reason}: a mask is compiled into the shape of the "
-                    f"instruction, from comparisons that are linear in indices."
-                )
-                yield found(module, kernel, mask, text)
+@nki_detector("nki_mask_not_affine", older)
+def mask_not_affine(module: Module, flow: Flow) -> Reports:
+    for mask in _masks(flow):
+        reason = next(filter(None, (_reason(flow, n) for n in written_out(flow, mask))), None)
+        if reason is not None:
+            text = (
+                f"This mask holds {reason}: a mask is compiled into the shape of the "
+                f"instruction, from comparisons that are linear in indices."
+            )
+            yield mask, text
 
 
 def _reason(flow: Flow, node: ast.AST) -> str | None:

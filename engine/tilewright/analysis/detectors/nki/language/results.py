@@ -4,7 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import found, nodes_of, source_of
-from tilewright.analysis.detectors.nki.kernels import DESCRIBING, older
+from tilewright.analysis.detectors.nki.kernels import (
+    DESCRIBING,
+    Reports,
+    nki_detector,
+    older,
+)
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Fact, Flow, Kind
@@ -114,18 +119,16 @@ def _returned(flow: Flow) -> Iterator[tuple[ast.Name, Fact]]:
                 yield part, flow.fact(part)
 
 
-@detector("nki_output_not_written")
-def output_not_written(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for name, fact in _returned(flow):
-            if fact.kind is not Kind.TENSOR or fact.buffer not in HBM or fact.node is None:
-                continue
-            if name.id not in flow.hidden and not _is_used(flow, fact):
-                text = (
-                    f"{name.id} is returned and nothing is ever stored to it: its memory is "
-                    "undefined."
-                )
-                yield found(module, kernel, fact.node, text)
+@nki_detector("nki_output_not_written", older)
+def output_not_written(module: Module, flow: Flow) -> Reports:
+    for name, fact in _returned(flow):
+        if fact.kind is not Kind.TENSOR or fact.buffer not in HBM or fact.node is None:
+            continue
+        if name.id not in flow.hidden and not _is_used(flow, fact):
+            text = (
+                f"{name.id} is returned and nothing is ever stored to it: its memory is undefined."
+            )
+            yield fact.node, text
 
 
 def _is_used(flow: Flow, fact: Fact) -> bool:
@@ -141,21 +144,20 @@ def _is_used(flow: Flow, fact: Fact) -> bool:
     )
 
 
-@detector("nki_shared_hbm_in_loop")
-def shared_hbm_in_loop(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for call in flow.calls:
-            fact = flow.fact(call.node)
-            if fact.kind is not Kind.TENSOR or fact.buffer != SHARED_HBM:
-                continue
-            region = next((r for r in call.path if r.loop or r.closes), None)
-            if region is not None and not (region.loop and region.loop.kind is LoopKind.OTHER):
-                block = "loop" if region.loop else "branch"
-                text = (
-                    f"This shared_hbm tensor is made inside the {block} at line "
-                    f"{region.node.lineno}: outputs are laid out once, at the kernel's top level."
-                )
-                yield found(module, kernel, call.node, text)
+@nki_detector("nki_shared_hbm_in_loop", older)
+def shared_hbm_in_loop(module: Module, flow: Flow) -> Reports:
+    for call in flow.calls:
+        fact = flow.fact(call.node)
+        if fact.kind is not Kind.TENSOR or fact.buffer != SHARED_HBM:
+            continue
+        region = next((r for r in call.path if r.loop or r.closes), None)
+        if region is not None and not (region.loop and region.loop.kind is LoopKind.OTHER):
+            block = "loop" if region.loop else "branch"
+            text = (
+                f"This shared_hbm tensor is made inside the {block} at line "
+                f"{region.node.lineno}: outputs are laid out once, at the kernel's top level."
+            )
+            yield call.node, text
 
 
 @detector("nki_returned_buffer")

@@ -3,8 +3,13 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found, source_of
-from tilewright.analysis.detectors.nki.kernels import DESCRIBING, older
+from tilewright.analysis.detectors.common import source_of
+from tilewright.analysis.detectors.nki.kernels import (
+    DESCRIBING,
+    Reports,
+    nki_detector,
+    older,
+)
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nki import Binding, Fact, Flow, Kind, Region
@@ -72,56 +77,53 @@ def tile_out_of_scope(module: Module, context: AnalysisContext) -> Iterator[Find
             )
 
 
-@detector("nki_shadowed_accumulator")
-def shadowed_accumulator(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for binding in flow.bindings:
-            loop = _rebinds(flow, binding)
-            if loop is not None:
+@nki_detector("nki_shadowed_accumulator", older)
+def shadowed_accumulator(module: Module, flow: Flow) -> Reports:
+    for binding in flow.bindings:
+        loop = _rebinds(flow, binding)
+        if loop is not None:
+            text = (
+                f"{binding.name} becomes a new tile that ends with this turn of the loop at "
+                f"line {loop.node.lineno}; the one outside keeps its value. To update it, "
+                f"assign to {binding.name}[...]."
+            )
+            yield binding.statement, text
+
+
+@nki_detector("nki_assign_to_value", older)
+def assign_to_value(module: Module, flow: Flow) -> Reports:
+    for write in flow.writes:
+        if write.base.kind in (Kind.INDEX, Kind.MASK, Kind.LOOP):
+            text = (
+                f"{source_of(module, write.target.value)} is an index, which describes "
+                f"positions and has no storage: nisa.iota turns it into a tile."
+            )
+            yield write.statement, text
+
+
+@nki_detector("nki_loop_reduce_misuse", older)
+def loop_reduce_misuse(module: Module, flow: Flow) -> Reports:
+    assigned = {id(write.statement.value) for write in flow.writes}
+    for call in flow.calls_of("nki.language.loop_reduce"):
+        node = call.node
+        loops = {r.index for r in call.path if r.index is not None}
+        for index in _reduced(node):
+            known = flow.fact(index).kind in (Kind.LOOP, Kind.NUMBER)
+            if known and index.id not in loops:
                 text = (
-                    f"{binding.name} becomes a new tile that ends with this turn of the loop at "
-                    f"line {loop.node.lineno}; the one outside keeps its value. To update it, "
-                    f"assign to {binding.name}[...]."
+                    f"{index.id} is not the index of a loop around this reduction, so that "
+                    f"there is nothing to reduce over."
                 )
-                yield found(module, kernel, binding.statement, text)
-
-
-@detector("nki_assign_to_value")
-def assign_to_value(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        for write in flow.writes:
-            if write.base.kind in (Kind.INDEX, Kind.MASK, Kind.LOOP):
-                text = (
-                    f"{source_of(module, write.target.value)} is an index, which describes "
-                    f"positions and has no storage: nisa.iota turns it into a tile."
-                )
-                yield found(module, kernel, write.statement, text)
-
-
-@detector("nki_loop_reduce_misuse")
-def loop_reduce_misuse(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        assigned = {id(write.statement.value) for write in flow.writes}
-        for call in flow.calls_of("nki.language.loop_reduce"):
-            node = call.node
-            loops = {r.index for r in call.path if r.index is not None}
-            for index in _reduced(node):
-                known = flow.fact(index).kind in (Kind.LOOP, Kind.NUMBER)
-                if known and index.id not in loops:
-                    text = (
-                        f"{index.id} is not the index of a loop around this reduction, so that "
-                        f"there is nothing to reduce over."
-                    )
-                    yield found(module, kernel, index, text)
-            if isinstance(call.statement, ast.Expr) and call.statement.value is node:
-                text = (
-                    "The reduction is carried by what it is assigned to, and here it is assigned "
-                    "to nothing."
-                )
-                yield found(module, kernel, node, text)
-            elif id(node) not in assigned and not isinstance(call.statement, ast.Assign):
-                text = "loop_reduce is used inside an expression, before all turns have been run."
-                yield found(module, kernel, node, text)
+                yield index, text
+        if isinstance(call.statement, ast.Expr) and call.statement.value is node:
+            text = (
+                "The reduction is carried by what it is assigned to, and here it is assigned "
+                "to nothing."
+            )
+            yield node, text
+        elif id(node) not in assigned and not isinstance(call.statement, ast.Assign):
+            text = "loop_reduce is used inside an expression, before all turns have been run."
+            yield node, text
 
 
 def _reduced(node: ast.Call) -> list[ast.Name]:
