@@ -5,6 +5,8 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tilewright_server.protocol_types import import_protocol_types
+
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
 
@@ -16,6 +18,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     _log(options.log_level, options.log_file)
 
+    import_protocol_types()
     from tilewright_server.features import create_server
 
     return serve(create_server(), options.host, options.tcp)
