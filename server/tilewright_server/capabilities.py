@@ -11,6 +11,10 @@ CODE_ACTION_OPTIONS = types.CodeActionOptions(
     code_action_kinds=[types.CodeActionKind.QuickFix, OPTIMIZE_KIND, FIX_ALL_KIND],
     resolve_provider=True,
 )
+COMPLETION_OPTIONS = types.CompletionOptions(
+    trigger_characters=[".", "(", ",", "=", ":", '"', "'"], resolve_provider=True
+)
+SIGNATURE_OPTIONS = types.SignatureHelpOptions(trigger_characters=["(", ","])
 
 
 @dataclass(frozen=True)

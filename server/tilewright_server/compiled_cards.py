@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
-from tilewright.costs import Estimate
 from tilewright.figures import kibibytes
 from tilewright.source.model import Module
 from tilewright.targets.model import (
@@ -17,6 +17,9 @@ from tilewright.targets.model import (
 from tilewright.targets.occupancy import occupancy_of
 from tilewright_server import wording
 from tilewright_server.compiled_facts import CompiledFacts
+
+if TYPE_CHECKING:
+    from tilewright.costs import Estimate
 
 _LONGEST_REASON = 120
 _MOST_LAUNCHES = 8
@@ -121,7 +124,7 @@ def _of_target(facts: CompiledFacts, target: str) -> Iterator[str]:
         yield f"- and {len(reports) - _MOST_LAUNCHES} more configurations"
 
 
-def _estimated(found: Estimate | None) -> str:
+def _estimated(found: "Estimate | None") -> str:
     """The static cost, which is no measurement and is never shown as one."""
     if found is None:
         return ""

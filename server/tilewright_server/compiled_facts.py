@@ -4,16 +4,18 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from time import time as now
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from tilewright.analysis.model import Issue
-from tilewright.costs import Estimate
 from tilewright.serialize import load
 from tilewright.source.model import Module
 from tilewright.source.text import Range
 from tilewright.targets.model import CompileReport, LineReport
+
+if TYPE_CHECKING:
+    from tilewright.costs import Estimate
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +50,7 @@ class CompiledFacts:
     issues: tuple[Issue, ...]
     notes: tuple[str, ...]
     functions: tuple[Function, ...]
-    estimates: tuple[Estimate | None, ...] = ()
+    estimates: "tuple[Estimate | None, ...]" = ()
     why: str = ""
     taken: float = field(default_factory=now)
 
@@ -56,7 +58,7 @@ class CompiledFacts:
         """The reports for one target, a launch each."""
         return tuple(report for report in self.reports if str(report.target) == target)
 
-    def estimate_of(self, report: CompileReport) -> Estimate | None:
+    def estimate_of(self, report: CompileReport) -> "Estimate | None":
         """What a report's launch is estimated to take."""
         pairs = zip(self.reports, self.estimates, strict=False)
         return next((found for one, found in pairs if one is report), None)
@@ -111,6 +113,8 @@ def functions_of(module: Module) -> tuple[Function, ...]:
 
 def read_compiled(data: Mapping[str, Any], functions: tuple[Function, ...]) -> CompiledFacts | None:
     """One kernel of what ``inspect`` tells; None, with a word in the log, if it cannot be read."""
+    from tilewright.costs import Estimate
+
     try:
         return CompiledFacts(
             kernel=str(data["name"]),

@@ -2,14 +2,18 @@
 
 import argparse
 import logging
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tilewright.collection import collect_seldom
 from tilewright_server.protocol_types import import_protocol_types
 
 if TYPE_CHECKING:
     from tilewright_server.server import TilewrightServer
 
+# Of pydantic, which otherwise reads the metadata of every installed package to find some.
+_NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -18,6 +22,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     _log(options.log_level, options.log_file)
 
+    collect_seldom()
+    os.environ.setdefault(_NO_PLUGINS, "__all__")
     import_protocol_types()
     from tilewright_server.features import create_server
 

@@ -31,7 +31,7 @@ def import_protocol_types() -> None:
         complete.append(cls)
         return _define(cls, **options)
 
-    attrs.define = later
+    attrs.define = later  # type: ignore[assignment]
     try:
         import_module(_TYPES)
     finally:
@@ -39,7 +39,7 @@ def import_protocol_types() -> None:
     if not complete:
         # Before the first message is converted, the names in the annotations of all classes are
         # resolved, which would complete them all. Here each is resolved when it is completed.
-        import_module("lsprotocol._hooks")._resolved_forward_references = True
+        vars(import_module("lsprotocol._hooks"))["_resolved_forward_references"] = True
 
 
 class _Incomplete:

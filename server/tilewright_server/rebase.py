@@ -10,7 +10,6 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tilewright.certificates.parts import reached
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright_server.edits import Hunk, hunks, match_line_ends
@@ -126,6 +125,8 @@ def _meet(one: Hunk, other: Hunk) -> bool:
 
 def _parts(text: str, path: str, roots: Sequence[str]) -> dict[str, str]:
     module = parse_module(text, path)
+    from tilewright.certificates.parts import reached
+
     parts = {placed.part.name: placed.part.hash for placed in reached(module, roots).parts}
     return parts | {line: line for line in _nameless_imports(module)}
 

@@ -5,8 +5,7 @@ from functools import cached_property
 
 from lsprotocol import types
 
-from tilewright.evaluation.model import text_hash
-from tilewright.source.text import Range
+from tilewright.source.text import Range, digest
 from tilewright_server import positions
 from tilewright_server.lines import LineTable
 from tilewright_server.positions import Encoding
@@ -58,7 +57,7 @@ class Snapshot:
     @cached_property
     def hash(self) -> str:
         """The identity of the text. A lone surrogate, which no file can hold, is replaced first."""
-        return text_hash(self.text.encode(errors="replace").decode())
+        return digest(self.text.encode(errors="replace").decode())
 
     @property
     def is_python(self) -> bool:

@@ -10,8 +10,8 @@ from command_line import run
 from test_capture import KERNEL, capture, script
 from typer.testing import CliRunner
 
+from tilewright.cli.app import app
 from tilewright.cli.compile_options import launches_of
-from tilewright.cli.main import app
 
 pytestmark = pytest.mark.triton
 

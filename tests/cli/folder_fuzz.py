@@ -222,8 +222,8 @@ class Told:
 
 def checked_here(folder: Path, form: str) -> Told:
     """The command line in this process, its standard output as bytes; CPU seconds."""
+    from tilewright.cli.app import app
     from tilewright.cli.boundary import run
-    from tilewright.cli.main import app
 
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     errors = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")

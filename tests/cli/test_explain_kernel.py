@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tilewright.cli.main import app
+from tilewright.cli.app import app
 
 KERNELS = """\
 import triton

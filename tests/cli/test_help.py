@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tilewright import __version__
+from tilewright.cli.app import app
 from tilewright.cli.commands import COMMANDS
-from tilewright.cli.main import app
 
 
 def help_of(command: str) -> str:
@@ -31,7 +31,7 @@ def test_each_command_has_a_page_that_begins_with_its_summary(command: str) -> N
 
 def test_the_page_of_all_commands_has_every_summary_and_imports_no_command() -> None:
     program = (
-        "import sys; sys.argv[1:] = ['--help']; from tilewright.cli.main import app;"
+        "import sys; sys.argv[1:] = ['--help']; from tilewright.cli.app import app;"
         "app(standalone_mode=False);"
         "print([m for m in sys.modules if m.startswith('tilewright.')])"
     )

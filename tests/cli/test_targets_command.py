@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from tilewright.cli.main import app
+from tilewright.cli.app import app
 from tilewright.errors import InputError
 from tilewright.hardware.chips import all_chips, chip
 from tilewright.hardware.configs import dot_configs, row_configs

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tilewright.cli.main import app
+from tilewright.cli.app import app
 from tilewright.errors import InputError
 
 pytestmark = pytest.mark.triton

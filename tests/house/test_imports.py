@@ -202,7 +202,7 @@ def test_only_the_server_speaks_the_protocol() -> None:
 @pytest.mark.parametrize(
     ("module", "forbidden"),
     [
-        ("tilewright.cli.main", HEAVY | PROTOCOL | {"tilewright_server"}),
+        ("tilewright.cli.app", HEAVY | PROTOCOL | {"tilewright_server"}),
         ("tilewright_server", HEAVY),
     ],
 )

@@ -9,6 +9,8 @@ import os
 import sys
 from pathlib import Path
 
+import protocol_first  # noqa: F401
+
 from tilewright.analysis.model import AnalysisContext, Issue, Related
 from tilewright.knowledge.stages import Stage
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tilewright.cli.main import app
+from tilewright.cli.app import app
 from tilewright.devices.model import Device
 from tilewright.devices.opening import open_device
 from tilewright.errors import InputError

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from tilewright.cli.app import app
 from tilewright.cli.compile_options import variant
 from tilewright.cli.compile_tables import line_in_words
 from tilewright.cli.compile_versions import side_of
-from tilewright.cli.main import app
 from tilewright.errors import InputError
 from tilewright.inspection.variants import Variant, with_options
 from tilewright.targets.model import Access, ArgumentFacts, LaunchFacts, LineReport, Target

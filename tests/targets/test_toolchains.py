@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tilewright.cli.main import app
+from tilewright.cli.app import app
 from tilewright.devices.service.status import ServiceStatus
 from tilewright.targets.ocloc.location import ocloc
 from tilewright.targets.registry import all_targets

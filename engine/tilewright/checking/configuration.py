@@ -26,7 +26,7 @@ class ConfigurationError(InputError):
 
 
 class _Rules(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     select: list[str] | None = None
     ignore: list[str] = []

@@ -30,6 +30,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _STREAMS = 3
 _PRELOADED = (
+    "tilewright.cli.app",
     "tilewright.cli.optimize",
     "tilewright.cli.inspect",
     "tilewright.cli.profile",

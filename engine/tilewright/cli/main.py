@@ -1,44 +1,23 @@
-"""The ``tilewright`` command: its options are those of its commands."""
+"""Where the ``tilewright`` command starts."""
 
-from typing import Annotated
+import sys
 
-import typer
-
-from tilewright import __version__
-from tilewright.cli.boundary import run
-from tilewright.cli.commands import Commands
-from tilewright.cli.output import write_anything
 from tilewright.collection import collect_seldom
 
-app = typer.Typer(
-    name="tilewright",
-    cls=Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"tilewright {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _about(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Show the version and exit.", callback=_print_version, is_eager=True
-        ),
-    ] = False,
-) -> None:
-    """Find, apply and verify optimizations for Triton and NKI kernels. No edit without evidence."""
+_SERVER = (["lsp"], ["lsp", "--stdio"])
 
 
 def main() -> None:
     """Run the command line; every way out has an exit code of ``Exit``."""
     collect_seldom()
+    if sys.argv[1:] in _SERVER:  # An editor waits: the other commands are not imported for it.
+        from tilewright_server.entry import run as serve
+
+        sys.exit(serve(sys.argv[2:]))
+
+    from tilewright.cli.app import app
+    from tilewright.cli.boundary import run
+    from tilewright.cli.output import write_anything
+
     write_anything()
     run(app)

@@ -40,7 +40,11 @@ _Url = Annotated[str, AfterValidator(_is_url)]
 
 class _Strict(BaseModel):
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, alias_generator=lambda n: n.replace("_", "-")
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        alias_generator=lambda n: n.replace("_", "-"),
+        defer_build=True,
     )
 
 

@@ -19,7 +19,9 @@ _Strategy = StrategyName | Annotated[tuple[StrategyName, ...], Field(min_length=
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, ser_json_inf_nan="strings", defer_build=True
+    )
 
 
 class BeamSpec(_Strict):

@@ -7,16 +7,13 @@ from typing import Any
 from lsprotocol import types
 
 from tilewright_server.backend import Engine
-from tilewright_server.capabilities import CODE_ACTION_OPTIONS
-from tilewright_server.commands import COMMANDS
-from tilewright_server.error_guard import guard_async, guard_sync, nothing
-from tilewright_server.features.completion import (
+from tilewright_server.capabilities import (
+    CODE_ACTION_OPTIONS,
     COMPLETION_OPTIONS,
     SIGNATURE_OPTIONS,
-    completion,
-    completion_resolve,
-    signature_help,
 )
+from tilewright_server.commands import COMMANDS
+from tilewright_server.error_guard import guard_async, guard_sync, nothing
 from tilewright_server.features.diagnostic import OPTIONS as DIAGNOSTIC_OPTIONS
 from tilewright_server.features.diagnostic import diagnostic, no_diagnostics
 from tilewright_server.features.documents import (
@@ -64,6 +61,9 @@ KERNELS = "tilewright/kernels"
 KERNEL_TIMES = "tilewright/kernelTimes"
 _ACTIONS = lazy("features.code_action", "code_action")
 _RESOLVE = lazy("features.code_action_resolve", "code_action_resolve")
+_COMPLETION = lazy("features.completion", "completion")
+_COMPLETION_RESOLVE = lazy("features.completion", "completion_resolve")
+_SIGNATURE = lazy("features.completion", "signature_help")
 
 # Everything that may take longer, with what it answers if it fails.
 ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
@@ -78,9 +78,9 @@ ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
     (types.CODE_ACTION_RESOLVE, _RESOLVE, None, _as_asked),
     (types.TEXT_DOCUMENT_CODE_LENS, lazy("features.code_lens", "code_lens"), None, nothing),
     *NAVIGATION,
-    (types.TEXT_DOCUMENT_COMPLETION, completion, COMPLETION_OPTIONS, nothing),
-    (types.COMPLETION_ITEM_RESOLVE, completion_resolve, None, _as_asked),
-    (types.TEXT_DOCUMENT_SIGNATURE_HELP, signature_help, SIGNATURE_OPTIONS, nothing),
+    (types.TEXT_DOCUMENT_COMPLETION, _COMPLETION, COMPLETION_OPTIONS, nothing),
+    (types.COMPLETION_ITEM_RESOLVE, _COMPLETION_RESOLVE, None, _as_asked),
+    (types.TEXT_DOCUMENT_SIGNATURE_HELP, _SIGNATURE, SIGNATURE_OPTIONS, nothing),
     (types.SHUTDOWN, shutdown, None, nothing),
     (STATUS, status, None, nothing),
     (ASSEMBLY, lazy("features.assembly", "assembly"), None, nothing),

@@ -18,11 +18,6 @@ from tilewright_server.language_cards import Surroundings
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
-COMPLETION_OPTIONS = types.CompletionOptions(
-    trigger_characters=[".", "(", ",", "=", ":", '"', "'"], resolve_provider=True
-)
-SIGNATURE_OPTIONS = types.SignatureHelpOptions(trigger_characters=["(", ","])
-
 _KINDS = {
     ItemKind.FUNCTION: types.CompletionItemKind.Function,
     ItemKind.CONSTANT: types.CompletionItemKind.Constant,

@@ -15,9 +15,9 @@ from lsprotocol import types
 from pygls import uris
 from pygls.exceptions import JsonRpcException
 
-from tilewright.evaluation.model import text_hash
 from tilewright.home import home
 from tilewright.source import parse_module
+from tilewright.source.text import digest
 from tilewright_server import wording
 from tilewright_server.context import ServerContext
 from tilewright_server.edits import Evidence, workspace_edit
@@ -112,7 +112,7 @@ async def _ask(
         types.ApplyWorkspaceEditParams(edit=edit, label=label)
     )
     if answer.applied:
-        server.facts.verify(text_hash(fitted.text), evidence)
+        server.facts.verify(digest(fitted.text), evidence)
         kept = await certify(server, now, fitted.text, result)
         moved = f"; {_REBASED}" if fitted.moved else ""
         return Decided(f"applied: {evidence}{moved}" + (f"; {kept}" if kept else ""))

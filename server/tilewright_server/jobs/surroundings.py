@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tilewright.certificates.parts import reached
 from tilewright.errors import InputError
 from tilewright.python_syntax import parse
 from tilewright.source import parse_module
@@ -84,6 +83,8 @@ def _hash(data: bytes) -> str:
 
 def _used_imports(module: Module) -> Iterator[_Import]:
     """The imports whose names stand in what is verified; those without names count as well."""
+    from tilewright.certificates.parts import reached
+
     ranges = [one.range for one in reached(module, wide_roots_of(module)).parts]
     statements = [
         node
