@@ -11,8 +11,8 @@ from tilewright.analysis.detectors.correctness.narrow_offsets import ADVICE
 from tilewright.knowledge.base import taxonomy
 from tilewright.targets.model import LaunchFacts
 
-HEDGED = {"int32_offset_overflow"}
-"""Issues with reports that rest on what other lines do, not on sizes that are known."""
+HEDGED = {"int32_offset_overflow", "missing_boundary_check"}
+"""Issues with reports that rest on what other lines do or callers pass, not on known sizes."""
 
 
 @each(snippets(), lambda s: s.name)

@@ -161,6 +161,11 @@ class Lookup:
             self.named.setdefault(kernel.name, []).append(kernel)
             for name in (kernel.name, *kernel.aliases):
                 self.kernels.setdefault(name, kernel)
+        self.defined_in_several = frozenset(
+            name
+            for name, kernels in self.named.items()
+            if len({kernel.qualified_name for kernel in kernels}) > 1
+        )
         for launch in module.launches:
             self.launches.setdefault(launch.kernel, []).append(launch)
             self.launch_of[launch.node] = launch
@@ -235,6 +240,12 @@ class Module:
         return self.lookup.kernels.get(name)
 
     def launches_of(self, kernel: str) -> tuple[Launch, ...]:
+        """The launches of a name; none where several functions define a kernel of that name.
+
+        Which of them a launch means is then decided by scopes, which are not followed.
+        """
+        if kernel in self.lookup.defined_in_several:
+            return ()
         return tuple(self.lookup.launches.get(kernel, ()))
 
     def kernel_at(self, line: int) -> Kernel | None:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tilewright.analysis.detectors.common import decorators_known, triton_kernels
 from tilewright.analysis.detectors.registry import detector
@@ -19,7 +20,7 @@ def exchanged_arguments(module: Module, context: AnalysisContext) -> Iterator[Fi
             continue
         for launch in module.launches_of(kernel.name):
             pairs = _exchanged(kernel, launch) if launch.is_certain else []
-            if len(pairs) == 1:
+            if len(pairs) == 1 and not _is_transposed(launch):
                 one, two = pairs[0]
                 yield Finding(
                     module.index.range_of(launch.node.args[one]),
@@ -29,6 +30,25 @@ def exchanged_arguments(module: Module, context: AnalysisContext) -> Iterator[Fi
                     kernel.name,
                     related=(Related("parameters", kernel.name_range),),
                 )
+
+
+def _is_transposed(launch: Launch) -> bool:
+    """Whether strides are passed in falling order of axes: the extents are exchanged with them."""
+    axes = [_stride(node) for node in launch.node.args]
+    return any(
+        one is not None and two is not None and one[0] == two[0] and one[1] > two[1]
+        for one, two in pairwise(axes)
+    )
+
+
+def _stride(node: ast.expr) -> tuple[str, int] | None:
+    """Tensor and axis of ``tensor.stride(axis)``."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=tensor, attr="stride"), args=[ast.Constant(value=int(axis))]
+        ):
+            return ast.dump(tensor), axis
+    return None
 
 
 def _exchanged(kernel: Kernel, launch: Launch) -> list[tuple[int, int]]:

@@ -16,15 +16,17 @@ from tilewright.analysis.detectors.correctness.reach import (
     reach_of,
 )
 from tilewright.analysis.detectors.correctness.unmasked import (
+    ADVICE,
     on_rounded_grid,
     past_one_axis,
+    says_whole,
     with_unused_mask,
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.values import Access, Flow, Value, walk
-from tilewright.source.host import host_of
+from tilewright.source.host import host_of, resolve
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 
@@ -164,9 +166,11 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
                 flow, access, other, index
             ):
                 continue
-            if may_be_padded(module, kernel, access.base):
+            if may_be_padded(module, kernel, access.base) or _has_padded_rows(
+                module, kernel, access.pointer
+            ):
                 return
-            yield _unlike_finding(module, kernel, access, other)
+            yield _unlike_finding(module, kernel, access, other, bound)
             return
 
 
@@ -251,13 +255,34 @@ def _counted(addend: Value) -> Value:
     return addend
 
 
-def _unlike_finding(module: Module, kernel: Kernel, access: Access, other: Access) -> Finding:
+def _unlike_finding(
+    module: Module, kernel: Kernel, access: Access, other: Access, bound: Value
+) -> Finding:
     what = {"load": "reads", "store": "writes", "atomic": "updates"}[access.kind]
+    is_loaded = any(part.op == "load" for part in walk(bound))
+    end = (
+        f"the bound, which is loaded, unless {access.base} has room there"
+        if is_loaded
+        else f"the end of {access.base}"
+    )
     return Finding(
         module.index.range_of(access.node),
         f"The {other.kind} on line {other.node.lineno} masks these offsets and this {access.kind} "
-        f"does not: it {what} what lies past the end of {access.base}.",
+        f"does not: it {what} what lies past {end}.",
         kernel.name,
+        severity=ADVICE if is_loaded else None,
+    )
+
+
+def _has_padded_rows(module: Module, kernel: Kernel, pointer: Value) -> bool:
+    """Whether an address multiplies by a row length that is rounded up, by its name or value."""
+    names = [str(part.detail) for part in additive_parts(pointer) if part.op == "param"]
+    return any(says_whole(name) for name in names) or any(
+        _is_rounded(node)
+        for launch in module.launches_of(kernel.name)
+        for name in names
+        if name in launch.arguments
+        for node in ast.walk(resolve(module, launch, launch.arguments[name]))
     )
 
 

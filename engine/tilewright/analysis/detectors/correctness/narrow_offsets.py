@@ -8,7 +8,8 @@ from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.values import Access, Flow, Value, reached, walk, within
 from tilewright.source.model import Kernel, Module
 
-ADVICE = 3
+ADVICE = 2
+"""Severity where the text shows no size: the offset wraps only for large tensors."""
 WIDENED_IDS = tuple(
     f"program_id({axis}).to(tl.int64)" for axis in (0, 1, 2, "axis=0", "axis=1", "axis=2")
 )
@@ -140,11 +141,16 @@ def _inside(value: Value) -> Iterator[Value]:
 
 
 def _is_narrow(product: Value) -> bool:
-    """Whether a product of a program id is surely 32 bits wide."""
+    """Whether a product of a program id, not only of a remainder of it, is surely 32 bits wide."""
     parts = list(_inside(product))
     known = (*_PASSED, "program_id", "const", "param", "arange")
     is_known = all(v.op in known and not _is_wide_cast(v) for v in parts)
-    return is_known and any(v.op == "program_id" for v in parts)
+    free = reached(product, lambda v: v.operands if _is_free(v) else ())
+    return is_known and any(v.op == "program_id" for v in free)
+
+
+def _is_free(value: Value) -> bool:
+    return value.op in _PASSED and not value.is_binary("Mod")
 
 
 def _is_wide_cast(value: Value) -> bool:

@@ -12,6 +12,7 @@ from tilewright.analysis.values import Access, Flow, Value, reached
 from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
+_DATA = frozenset(("load", "compare"))
 _LOCKS = frozenset(
     TL + name for name in ("atomic_cas", "atomic_xchg", "atomic_add", "debug_barrier")
 )
@@ -21,7 +22,11 @@ _LOCKS = frozenset(
 def race_on_store(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A store whose address is the same in programs that store different values."""
     for kernel, flow in triton_kernels(module):
-        stores = [a for a in flow.accesses if a.kind == "store" and not a.branches]
+        stores = [
+            a
+            for a in flow.accesses
+            if a.kind == "store" and not a.branches and not _may_have_no_turn(flow, a)
+        ]
         if not stores or _has_turns(module, kernel, flow):
             continue
         tiles = tiles_of(module, kernel, context)
@@ -46,6 +51,15 @@ def _has_turns(module: Module, kernel: Kernel, flow: Flow) -> bool:
         or any(module.names.resolve(call.func) in _LOCKS for call, _, _ in flow.placed)
         or any(a.kind == "atomic" for a in flow.accesses)
     )
+
+
+def _may_have_no_turn(flow: Flow, store: Access) -> bool:
+    """Whether a loop around a store counts to what was loaded or is compared.
+
+    Such a loop is a condition: some programs make no turn and leave the place to another.
+    """
+    ends = [end for loop in store.loops for end in flow.loops[loop].bounds or ()]
+    return any(v.op in _DATA for end in ends for v in _reach(flow, end))
 
 
 def _shared_axis(tiles: Tiles, flow: Flow, store: Access) -> int | None:
