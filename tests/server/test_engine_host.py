@@ -49,7 +49,8 @@ async def test_a_command_cancelled_while_the_process_starts(tmp_path: Path) -> N
 async def test_a_request_that_was_cut_off_is_not_read_into_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host = EngineHost(("engine",), (sys.executable, "-P", "-c", SERVED), lambda said: None)
+    said: list[str] = []
+    host = EngineHost(("engine",), (sys.executable, "-P", "-c", SERVED), said.append)
     whole = engine_host._hand_over
 
     def cut(line: socket.socket, data: bytes, given: IO[bytes], streams: tuple[int, int]) -> None:
@@ -65,6 +66,7 @@ async def test_a_request_that_was_cut_off_is_not_read_into_the_next_one(
         with pytest.raises(EngineHostError, match="takes no command: timed out"):
             await say()
         assert host.pid is None
+        assert "the engine's process ended" in said[0]
         monkeypatch.setattr(engine_host, "_hand_over", whole)
         child = await say()
         assert json.loads(await child.stdout.read()) == {"done": True}

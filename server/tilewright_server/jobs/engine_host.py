@@ -152,11 +152,15 @@ class EngineHost:
         self, line: socket.socket, request: Mapping[str, Any], text: str, limit: int
     ) -> tuple[asyncio.StreamReader, asyncio.StreamReader]:
         """Hand over a request. One that got lost half-way would be read as a part of the next one,
-        so the process is ended then."""
+        so the process is ended then, which its reader reports."""
         try:
             return await _send(line, request, text, limit)
         except OSError:
-            await self.close()
+            if self._process is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+            if self._reader is not None:
+                await self._reader
             raise
 
     async def close(self) -> None:
