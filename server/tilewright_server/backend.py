@@ -37,13 +37,17 @@ def _rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
     return rewrites_for(issue_id)
 
 
-def _fix_all(module: Module, context: AnalysisContext, silenced: frozenset[str]) -> "Fixed":
-    """What ``check --fix`` makes of a text; a captured launch is no ground to fix another text."""
+def _fix_all(
+    module: Module, context: AnalysisContext, silenced: frozenset[str], only: str | None = None
+) -> "Fixed":
+    """What ``check --fix`` makes of a text, of one issue ``only`` where it is named; a captured
+    launch is no ground to fix another text."""
     from tilewright.checking.configuration import Rules
     from tilewright.checking.fixes import fix_text
     from tilewright.knowledge.base import taxonomy
 
-    rules = Rules(frozenset(taxonomy()) - silenced)
+    wanted = frozenset(taxonomy()) if only is None else frozenset({only})
+    rules = Rules(wanted - silenced)
     path = str(Path(module.path).with_suffix(".py"))
     with ONE_AT_A_TIME:
         return fix_text(module.text, path, rules, replace(context, launches=()))
@@ -61,5 +65,5 @@ class Engine:
 
     analyze: Analyzer = _analyze
     rewrites_for: Callable[[str], tuple[Rewrite, ...]] = _rewrites_for
-    fix_all: Callable[[Module, AnalysisContext, frozenset[str]], "Fixed"] = _fix_all
+    fix_all: Callable[[Module, AnalysisContext, frozenset[str], str | None], "Fixed"] = _fix_all
     issue_type: Callable[[str], "IssueType | None"] = _issue_type

@@ -12,6 +12,8 @@ from tilewright.source.model import Kernel, Module
 from tilewright.source.parse import parse_module
 
 _DIRECTIVE = re.compile(r"(#\s*tilewright:\s*ignore\s*\[)([^\]]*)(\])")
+_OF_FILE = re.compile(r"(#\s*tilewright:\s*ignore-file\s*\[)([^\]]*)(\])")
+_FIRST_LINES = re.compile(r"#!|#.*coding[:=]")
 _LONGEST_LINE = 100
 
 
@@ -20,6 +22,7 @@ class Scope(StrEnum):
 
     LINE = "line"
     KERNEL = "kernel"
+    FILE = "file"
 
 
 def kernel_of(module: Module, issue: Issue) -> Kernel | None:
@@ -38,7 +41,11 @@ def ignoring(module: Module, issue: Issue, scope: Scope) -> str | None:
         if kernel is None:
             return None
         line = kernel.range.line
-    for new in _candidates(module, issue.id, line):
+    if scope is Scope.FILE:
+        candidates = _in_file(module, issue.id)
+    else:
+        candidates = _candidates(module, issue.id, line)
+    for new in candidates:
         if _works(module, parse_module(new, module.path), issue):
             return new
     return None
@@ -49,7 +56,7 @@ def _candidates(module: Module, issue_id: str, line: int) -> Iterator[str]:
     for comment in comments(module.index):
         above = comment.stands_alone and comment.range.line == line - 1
         if comment.range.line == line or above:
-            yield from _merged(module, comment, issue_id)
+            yield from _merged(module, comment, issue_id, _DIRECTIVE)
     behind = f"  # tilewright: ignore[{issue_id}]"
     content = module.index.lines[line - 1]
     if len(content.rstrip()) + len(behind) <= _LONGEST_LINE:
@@ -58,8 +65,19 @@ def _candidates(module: Module, issue_id: str, line: int) -> Iterator[str]:
     yield _above(module, _statement_start(module, line), issue_id)
 
 
-def _merged(module: Module, comment: Comment, issue_id: str) -> Iterator[str]:
-    found = _DIRECTIVE.search(comment.text)
+def _in_file(module: Module, issue_id: str) -> Iterator[str]:
+    """Merged into a directive of the file, else at its top, behind what must stand first."""
+    for comment in comments(module.index):
+        yield from _merged(module, comment, issue_id, _OF_FILE)
+    lines = enumerate(module.index.lines, 1)
+    first = next((n for n, line in lines if not _FIRST_LINES.match(line)), 1)
+    yield _above(module, first, issue_id, "ignore-file")
+
+
+def _merged(
+    module: Module, comment: Comment, issue_id: str, directive: re.Pattern[str]
+) -> Iterator[str]:
+    found = directive.search(comment.text)
     if found is not None:
         ids = [*filter(None, map(str.strip, found[2].split(","))), issue_id]
         column = comment.range.column
@@ -67,11 +85,11 @@ def _merged(module: Module, comment: Comment, issue_id: str) -> Iterator[str]:
         yield _spliced(module, comment.range.line, start, end, ", ".join(dict.fromkeys(ids)))
 
 
-def _above(module: Module, line: int, issue_id: str) -> str:
+def _above(module: Module, line: int, issue_id: str, word: str = "ignore") -> str:
     content = module.index.lines[line - 1]
     indent = content[: len(content) - len(content.lstrip())]
     end = "\r\n" if "\r\n" in module.text else "\n"
-    return _spliced(module, line, 0, 0, f"{indent}# tilewright: ignore[{issue_id}]{end}")
+    return _spliced(module, line, 0, 0, f"{indent}# tilewright: {word}[{issue_id}]{end}")
 
 
 def _spliced(module: Module, line: int, start: int, end: int, new: str) -> str:

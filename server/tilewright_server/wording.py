@@ -61,7 +61,13 @@ def exact_evidence(titles: str) -> str:
 
 def ignore_title(issue_id: str, scope: Scope) -> str:
     """The title of an action that silences an issue."""
-    return f"Ignore {issue_id} {'on this line' if scope is Scope.LINE else 'in this kernel'}"
+    places = {Scope.LINE: "on this line", Scope.KERNEL: "in this kernel", Scope.FILE: "in this file"}
+    return f"Ignore {issue_id} {places[scope]}"
+
+
+def kind_title(issue_id: str, count: int) -> str:
+    """The title of an action that fixes every report of one rule; ``count`` of them are there."""
+    return f"Fix all {issue_id} in this file ({count} reports; exact edits alone, not measured)"
 
 
 def lacking_launch(

@@ -210,11 +210,14 @@ async def test_issue_can_be_ignored_on_its_line_or_in_its_kernel(talk: Conversat
     assert list(actions)[1:] == [
         "Ignore dot_accumulator on this line",
         "Ignore dot_accumulator in this kernel",
+        "Ignore dot_accumulator in this file",
     ]
     line = await _resolve(talk, actions["Ignore dot_accumulator on this line"])
     assert "acc += tl.dot(a, b)  # tilewright: ignore[dot_accumulator]\n" in _after(talk, line)
     kernel = await _resolve(talk, actions["Ignore dot_accumulator in this kernel"])
     assert "@triton.jit  # tilewright: ignore[dot_accumulator]\n" in _after(talk, kernel)
+    file = await _resolve(talk, actions["Ignore dot_accumulator in this file"])
+    assert _after(talk, file).startswith("# tilewright: ignore-file[dot_accumulator]\n# engine:")
 
 
 async def test_all_exact_fixes_are_one_edit_on_request(talk: Conversation) -> None:

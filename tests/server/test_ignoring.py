@@ -104,3 +104,11 @@ def test_no_comment_where_none_works() -> None:
     module, issue = _found(KERNEL)
     unknown = replace(issue, id="no_such_issue")
     assert ignoring(module, unknown, Scope.LINE) is None
+
+
+def test_a_file_is_marked_at_its_top_behind_what_must_stand_first() -> None:
+    first = "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n"
+    new = _silenced(first + KERNEL, Scope.FILE)
+    assert new == f"{first}# tilewright: ignore-file[dot_accumulator]\n{KERNEL}"
+    marked = f"# tilewright: ignore-file[odd_exp]\n{KERNEL}"
+    assert _silenced(marked, Scope.FILE) == marked.replace("odd_exp", "odd_exp, dot_accumulator")

@@ -70,6 +70,29 @@ async def test_issues_of_the_example_are_shown_and_one_is_fixed(real: Conversati
     await until(lambda: "no_swizzling" not in {d.code for d in real.client.diagnostics[uri]})
 
 
+async def test_all_reports_of_one_rule_are_fixed_by_one_exact_edit(real: Conversation) -> None:
+    await real.begin()
+    wait = "    torch.cuda.synchronize()\n"
+    plain = (EXAMPLES / "softmax.py").read_text()
+    host = plain[plain.index("def softmax(") :]
+    both = f"{plain}\n\n{host.replace('def softmax(', 'def again(')}"
+    real.open(text=both.replace("    return y\n", f"{wait}    return y\n"), name="waits.py")
+    assert real.text.count(wait) == 2
+    line = real.text[: real.text.index(wait)].count("\n")
+    title = "Fix all device_host_sync in this file (2 reports; exact edits alone, not measured)"
+    (action,) = [a for a in await real.actions(line, 8, only=["quickfix"]) if a.title == title]
+    resolved = await real.client.code_action_resolve_async(action)
+    assert resolved.edit is not None
+    (change,) = resolved.edit.document_changes or ()
+    assert isinstance(change, types.TextDocumentEdit)
+    assert apply_edits(real.text, list(change.edits)) == both
+    (annotation,) = (resolved.edit.change_annotations or {}).values()
+    assert annotation.label == "Tilewright: fix all device_host_sync (2 fixed)"
+    assert not annotation.needs_confirmation
+    first = await real.actions(0, 0, only=["quickfix"])
+    assert not any(each.title.startswith("Fix all") for each in first)
+
+
 @pytest.mark.slow
 @pytest.mark.triton
 async def test_save_profiles_the_example(real: Conversation) -> None:

@@ -4,6 +4,7 @@ Listing computes no edit; ``codeAction/resolve`` does, from ``data`` alone.
 """
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from lsprotocol import types
@@ -43,6 +44,7 @@ async def code_action(
     actions: list[types.CodeAction] = []
     if wants(only, types.CodeActionKind.QuickFix):
         actions += await quick_fixes(server, snapshot, analysis, params)
+        actions += await fixes_of_a_kind(server, snapshot, analysis, params)
     if wants(only, OPTIMIZE_KIND) and snapshot.cell is None:
         offered = server.chip.offered(snapshot, analysis, await server.project(snapshot))
         place = snapshot.from_lsp(params.range)
@@ -110,6 +112,38 @@ async def fix_all(
     )
     found = await at_once(server, action)
     return [found] if found.disabled is None else []
+
+
+async def fixes_of_a_kind(
+    server: TilewrightServer,
+    snapshot: Snapshot,
+    analysis: Analysis,
+    params: types.CodeActionParams,
+) -> list[types.CodeAction]:
+    """For each rule there that has exact fixes and several reports: all of them at once."""
+    place = snapshot.from_lsp(params.range)
+    counts = Counter(issue.id for issue in analysis.issues)
+    here = dict.fromkeys(i.id for i in analysis.issues if i.range.overlaps(place))
+    actions = []
+    for rule in here:
+        rewrites = server.engine.rewrites_for(rule)
+        if counts[rule] < 2 or not any(r.numerics is Numerics.EXACT for r in rewrites):
+            continue
+        data = EditData(EditKind.FIX_KIND, snapshot.uri, snapshot.version, snapshot.hash, rule)
+        of_rule = [issue for issue in analysis.issues if issue.id == rule]
+        action = types.CodeAction(
+            title=wording.kind_title(rule, counts[rule]),
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=[
+                shown
+                for issue in of_rule
+                for shown in _shown_for(snapshot, issue, params.context.diagnostics) or ()
+            ]
+            or None,
+            data=data.to_json(),
+        )
+        actions.append(await at_once(server, action))
+    return [action for action in actions if action.disabled is None]
 
 
 async def quick_fixes(
@@ -197,7 +231,7 @@ async def ignores(
         if not issue.range.overlaps(place) or server.engine.issue_type(issue.id) is None:
             continue
         inside = kernel_of(analysis.module, issue) is not None
-        for scope in Scope if inside else (Scope.LINE,):
+        for scope in Scope if inside else (Scope.LINE, Scope.FILE):
             title = wording.ignore_title(issue.id, scope)
             action = types.CodeAction(
                 title=title,

@@ -28,6 +28,7 @@ class EditKind(StrEnum):
     FIX = "fix"
     IGNORE = "ignore"
     FIX_ALL = "fixAll"
+    FIX_KIND = "fixKind"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class EditData:
 
     Attributes:
         text: the identity of the text.
-        issue, line, column: the issue and where it starts; of all issues, nothing.
+        issue, line, column: the issue and where it starts; of several, what they have in common.
         how: the name of the rewrite, or the scope in which to ignore.
     """
 
@@ -111,6 +112,8 @@ async def _plan(
     """The whole new text and what is known of it."""
     if data.kind is EditKind.FIX_ALL:
         return await _fix_all(server, snapshot, analysis)
+    if data.kind is EditKind.FIX_KIND:
+        return await _fix_all(server, snapshot, analysis, data.issue)
     issue = _find(every_issue(server.facts, snapshot, analysis), data)
     if issue is None:
         return Refusal(_MOVED_ON)
@@ -150,15 +153,23 @@ async def _ignore(
     return new, Evidence(label, "a comment; the code stays as it is", ask=False)
 
 
-async def _fix_all(server: TilewrightServer, snapshot: Snapshot, analysis: Analysis) -> _Planned:
+async def _fix_all(
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, only: str | None = None
+) -> _Planned:
+    """Exact fixes of all issues, or of one ``only``; what cannot be fixed exactly stays."""
     project = await server.project(snapshot)
     fixed = await server.in_pool(
-        server.engine.fix_all, analysis.module, analysis.context, project.silenced
+        server.engine.fix_all, analysis.module, analysis.context, project.silenced, only
     )
     if not fixed.fixes:
         return Refusal("Nothing here can be fixed exactly.")
     titles = ", ".join(dict.fromkeys(fix.rewrite.title for fix in fixed.fixes))
-    return fixed.text, Evidence("Tilewright: fix all", wording.exact_evidence(titles), ask=False)
+    said = wording.exact_evidence(titles)
+    if only is None:
+        return fixed.text, Evidence("Tilewright: fix all", said, ask=False)
+    left = len(fixed.checked.issues)
+    count = f"{len(fixed.fixes)} fixed" + (f", {left} left that no exact edit fixes" if left else "")
+    return fixed.text, Evidence(f"Tilewright: fix all {only} ({count})", said, ask=False)
 
 
 def disabled(action: types.CodeAction, reason: str) -> types.CodeAction:
