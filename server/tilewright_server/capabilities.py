@@ -6,9 +6,10 @@ from typing import Any
 from lsprotocol import types
 
 OPTIMIZE_KIND = "refactor.rewrite.tilewright"
+INPUTS_KIND = "refactor.inputs.tilewright"
 FIX_ALL_KIND = "source.fixAll.tilewright"
 CODE_ACTION_OPTIONS = types.CodeActionOptions(
-    code_action_kinds=[types.CodeActionKind.QuickFix, OPTIMIZE_KIND, FIX_ALL_KIND],
+    code_action_kinds=[types.CodeActionKind.QuickFix, OPTIMIZE_KIND, INPUTS_KIND, FIX_ALL_KIND],
     resolve_provider=True,
 )
 COMPLETION_OPTIONS = types.CompletionOptions(

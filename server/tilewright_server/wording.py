@@ -61,7 +61,11 @@ def exact_evidence(titles: str) -> str:
 
 def ignore_title(issue_id: str, scope: Scope) -> str:
     """The title of an action that silences an issue."""
-    places = {Scope.LINE: "on this line", Scope.KERNEL: "in this kernel", Scope.FILE: "in this file"}
+    places = {
+        Scope.LINE: "on this line",
+        Scope.KERNEL: "in this kernel",
+        Scope.FILE: "in this file",
+    }
     return f"Ignore {issue_id} {places[scope]}"
 
 

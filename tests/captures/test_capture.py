@@ -301,6 +301,21 @@ def test_json_says_where_the_files_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_events_alone_are_on_standard_output(tmp_path: Path) -> None:
+    path = script(
+        tmp_path, "run(torch.ones(8), torch.empty(8))\nprint('mine')\nraise SystemExit(3)\n"
+    )
+    ended = capture(tmp_path, sys.executable, str(path), options=("--format", "events"))
+    assert ended.returncode == 0
+    (event,) = map(json.loads, ended.stdout.splitlines())
+    assert event["event"] == "result"
+    assert event["result"]["exit_code"] == 3
+    assert event["result"]["kernels"][0]["launches"] == 1
+    assert event["result"]["none"] == ""
+    assert "mine" in ended.stderr
+
+
+@pytest.mark.slow
 def test_the_interpreter_runs_kernels_as_verify_does(tmp_path: Path) -> None:
     """Its libdevice is empty and it cannot convert a float; both are mended before the import."""
     text = KERNEL.replace(

@@ -344,6 +344,24 @@ def optimize(scenario: str, argument: str, text: str, target: str) -> None:
         emit("error", message="unknown field `shap`", path="k.yaml", line=7)
 
 
+def captured(arguments: list[str]) -> None:
+    """Three launches of a kernel of ``kernel.py``; ``nothing.py`` launches nothing and fails."""
+    place = str(Path("kernel.py").resolve())
+    found = [{"kernel": "dot_kernel", "file": place, "line": 7, "launches": 3, "distinct": 2}]
+    told = {"folder": arguments[2], "exit_code": 0, "kernels": found, "none": ""}
+    if arguments[-1] == "nothing.py":
+        told |= {"exit_code": 3, "kernels": [], "none": "nothing launched"}
+    emit("result", result={**told, "notes": [], "arguments": arguments})
+
+
+def start() -> None:
+    """The command of the arguments; what follows ``capture`` is another command's."""
+    if sys.argv[1] == "capture":
+        captured(sys.argv[1:])
+    else:
+        main()
+
+
 def listed(command: str, path: Path) -> dict[str, Any]:
     """An issue in each kernel, and a certificate of none."""
     from tilewright.source import parse_module
@@ -418,8 +436,8 @@ def host() -> None:
     """As the engine's process that stays: forked for each command."""
     from tilewright.cli.engine_process import serve
 
-    serve(int(sys.argv[2]), main)
+    serve(int(sys.argv[2]), start)
 
 
 if __name__ == "__main__":
-    host() if "--host" in sys.argv[1:2] else main()
+    host() if "--host" in sys.argv[1:2] else start()

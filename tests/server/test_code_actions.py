@@ -154,7 +154,7 @@ async def test_optimize_is_offered_in_kernel_launch_and_wrapper(talk: Conversati
     await talk.begin()
     talk.open()
     for line in (NAME_LINE, DOT_LINE, LAUNCH_LINE, LAUNCH_LINE + 1):
-        actions = await talk.actions(line, 4, only=["refactor"])
+        actions = await talk.actions(line, 4, only=["refactor.rewrite"])
         assert [a.title for a in actions] == [
             "Optimize for Intel XPU (xpu:bmg-g31)",
             "Optimize for NVIDIA (cuda:90)",

@@ -118,16 +118,25 @@ def test_capabilities_are_what_is_implemented(process: subprocess.Popen[bytes]) 
     offered = result["capabilities"]
     assert result["serverInfo"]["name"] == "tilewright"
     assert offered["codeActionProvider"] == {
-        "codeActionKinds": ["quickfix", "refactor.rewrite.tilewright", "source.fixAll.tilewright"],
+        "codeActionKinds": [
+            "quickfix",
+            "refactor.rewrite.tilewright",
+            "refactor.inputs.tilewright",
+            "source.fixAll.tilewright",
+        ],
         "resolveProvider": True,
     }
     assert offered["textDocumentSync"]["change"] == 2
     assert offered["diagnosticProvider"]["interFileDependencies"] is False
     assert sorted(offered["executeCommandProvider"]["commands"]) == [
+        "tilewright.addSpec",
         "tilewright.applyCandidate",
         "tilewright.cancelJob",
+        "tilewright.capture",
+        "tilewright.captureCommands",
         "tilewright.compare",
         "tilewright.compile",
+        "tilewright.counterpart",
         "tilewright.debugInfo",
         "tilewright.explain",
         "tilewright.listJobs",

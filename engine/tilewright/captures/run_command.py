@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ class Wish:
         interpret: run kernels in Triton's interpreter, where there is no GPU.
         writes: compare tensors before and after the first of equal launches.
         limit: distinct launches a kernel.
+        quiet: the command reads nothing, and what it prints goes to standard error: standard output
+            is for events.
         values: tell the range, mean and deviation of floats as well.
     """
 
@@ -38,6 +41,7 @@ class Wish:
     writes: bool = False
     limit: int = 64
     values: bool = False
+    quiet: bool = False
 
 
 def run_recorded(command: Sequence[str], wish: Wish, scratch: Path) -> tuple[int, Path]:
@@ -53,7 +57,8 @@ def run_recorded(command: Sequence[str], wish: Wish, scratch: Path) -> tuple[int
     (hook / "sitecustomize.py").write_text(text)
     environment = _environment(wish, hook, parts)
     try:
-        child = subprocess.Popen(list(command), env=environment)
+        streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()} if wish.quiet else {}
+        child = subprocess.Popen(list(command), env=environment, **streams)
     except OSError as error:
         raise CaptureError(f"{command[0]} cannot be started: {error.strerror}") from None
     with _signals_passed_on(child):

@@ -1,11 +1,12 @@
 """``tilewright capture -- COMMAND``: record the launches of a user's script or tests.
 
-Standard output is the command's own; all that is said here goes to standard error.
+Standard output is the command's own; all that is said here goes to standard error, but for
+``--format events``, where it is the other way round.
 """
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from tilewright.captures.folder import write_kernels
 from tilewright.captures.model import FOLDER, CapturedKernel
 from tilewright.captures.records import Merged, merge
 from tilewright.captures.run_command import Wish, run_recorded
-from tilewright.cli.output import ERR, Format
+from tilewright.cli.output import ERR, StreamFormat, emit_event
 from tilewright.scratch import scratch_folder
 
 _INTERPRETED = (
@@ -39,19 +40,25 @@ def capture(
         int, typer.Option(min=1, help="Most distinct launches to keep per kernel.")
     ] = 64,
     form: Annotated[
-        Format, typer.Option("--format", help="text or json; both go to standard error.")
-    ] = Format.TEXT,
+        StreamFormat,
+        typer.Option("--format", help="text or json, both on standard error; or events."),
+    ] = StreamFormat.TEXT,
 ) -> None:
     """Run COMMAND and record every kernel launch in it.
 
-    The exit code is COMMAND's own.
+    The exit code is COMMAND's own; with --format events it is a part of the result.
     """
     with scratch_folder() as scratch:
-        code, parts = run_recorded(command, Wish(interpret, writes, limit, values), scratch)
+        quiet = form is StreamFormat.EVENTS
+        wish = Wish(interpret, writes, limit, values, quiet)
+        code, parts = run_recorded(command, wish, scratch)
         merged = merge(parts, limit)
     write_kernels(out, merged.kernels)
-    if form is Format.JSON:
-        _as_json(merged, out, code)
+    if quiet:
+        emit_event("result", result=_as_json(merged, out, code))
+        return
+    if form is StreamFormat.JSON:
+        ERR.print(json.dumps(_as_json(merged, out, code)), markup=False)
     else:
         _as_text(merged, out, interpret=interpret)
     raise typer.Exit(code)
@@ -89,8 +96,8 @@ def _why_none(merged: Merged) -> str:
     )
 
 
-def _as_json(merged: Merged, out: Path, code: int) -> None:
-    told = {
+def _as_json(merged: Merged, out: Path, code: int) -> dict[str, Any]:
+    return {
         "folder": str(out),
         "exit_code": code,
         "kernels": [
@@ -105,5 +112,5 @@ def _as_json(merged: Merged, out: Path, code: int) -> None:
             for kernel in merged.kernels
         ],
         "notes": list(merged.notes),
+        "none": "" if any(kernel.total for kernel in merged.kernels) else _why_none(merged),
     }
-    ERR.print(json.dumps(told), markup=False)

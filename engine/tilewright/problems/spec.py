@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from tilewright.problems.facts import multiples_of
+from tilewright.problems.gaps import refuse_gaps
 from tilewright.problems.model import Case, NoSpecError, Ragged, small_category
 from tilewright.problems.nodes import SpecNode, read_yaml
 from tilewright.problems.scalars import bounds_of, with_bounds
@@ -65,6 +66,7 @@ def parse_spec(text: str, path: str, splits: Collection[Split] = ()) -> Spec:
             else "the spec must be a mapping of names to values"
         )
         raise NoSpecError(what, path, root.line)
+    refuse_gaps(root)
     fields = root.fields("the spec")
     if "inputs" not in fields:
         root.fail("the spec has no 'inputs'; name the arguments of the entry point there")

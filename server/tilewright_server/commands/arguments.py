@@ -55,6 +55,24 @@ class CompareArguments(BaseModel):
     kernel: str
 
 
+class SpecArguments(BaseModel):
+    """``kernel`` is what the spec is to be for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    kernel: str
+
+
+class CaptureArguments(BaseModel):
+    """``command`` is what is run, as it would be typed; None asks the person."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    uri: str
+    command: str | None = None
+
+
 class ExplainArguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 

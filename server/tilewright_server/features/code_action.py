@@ -11,11 +11,9 @@ from lsprotocol import types
 
 from tilewright.analysis.model import Issue
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
-from tilewright.source.text import Range
 from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
-from tilewright_server.capabilities import FIX_ALL_KIND, OPTIMIZE_KIND
-from tilewright_server.commands.names import OPTIMIZE
+from tilewright_server.capabilities import FIX_ALL_KIND
 from tilewright_server.diagnostics import SOURCE, every_issue
 from tilewright_server.features.code_action_resolve import (
     EditData,
@@ -24,6 +22,7 @@ from tilewright_server.features.code_action_resolve import (
     disabled,
     resolve,
 )
+from tilewright_server.features.kernel_actions import kernel_actions
 from tilewright_server.fix_preconditions import lacking_launch
 from tilewright_server.ignoring import Scope, kernel_of
 from tilewright_server.server import TilewrightServer
@@ -45,10 +44,9 @@ async def code_action(
     if wants(only, types.CodeActionKind.QuickFix):
         actions += await quick_fixes(server, snapshot, analysis, params)
         actions += await fixes_of_a_kind(server, snapshot, analysis, params)
-    if wants(only, OPTIMIZE_KIND) and snapshot.cell is None:
-        offered = server.chip.offered(snapshot, analysis, await server.project(snapshot))
-        place = snapshot.from_lsp(params.range)
-        actions += _optimizations(server, snapshot, analysis, place, offered)
+    if snapshot.cell is None:
+        of_kernel = await kernel_actions(server, snapshot, analysis, params.range)
+        actions += [action for action in of_kernel if wants(only, str_of(action.kind or ""))]
     # Only on request: nobody looks for a whole file's fixes at one place of it.
     if only and wants(only, FIX_ALL_KIND):
         actions += await fix_all(server, snapshot, analysis)
@@ -66,37 +64,6 @@ def wants(only: Any, kind: str) -> bool:
 
 def str_of(kind: types.CodeActionKind | str) -> str:
     return kind.value if isinstance(kind, types.CodeActionKind) else kind
-
-
-def _optimizations(
-    server: TilewrightServer,
-    snapshot: Snapshot,
-    analysis: Analysis,
-    place: Range,
-    targets: tuple[str, ...],
-) -> list[types.CodeAction]:
-    kernel = analysis.kernel_near(place)
-    if kernel is None or not server.settings.trusted:
-        return []
-    return [
-        types.CodeAction(
-            title=f"Optimize for {wording.target_label(target)}",
-            kind=OPTIMIZE_KIND,
-            command=types.Command(
-                title="Optimize",
-                command=OPTIMIZE,
-                arguments=[
-                    {
-                        "uri": snapshot.uri,
-                        "version": snapshot.version,
-                        "target": target,
-                        "kernel": kernel.name,
-                    }
-                ],
-            ),
-        )
-        for target in targets
-    ]
 
 
 async def fix_all(

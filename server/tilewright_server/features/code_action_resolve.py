@@ -168,7 +168,9 @@ async def _fix_all(
     if only is None:
         return fixed.text, Evidence("Tilewright: fix all", said, ask=False)
     left = len(fixed.checked.issues)
-    count = f"{len(fixed.fixes)} fixed" + (f", {left} left that no exact edit fixes" if left else "")
+    count = f"{len(fixed.fixes)} fixed" + (
+        f", {left} left that no exact edit fixes" if left else ""
+    )
     return fixed.text, Evidence(f"Tilewright: fix all {only} ({count})", said, ask=False)
 
 

@@ -4,30 +4,23 @@ Of what only the rules of tile languages connect: kernels with launches, specs a
 parameters with strings and keywords in configurations, launches and grids.
 """
 
-import re
 from pathlib import Path
 
 from lsprotocol import types
-from pygls import uris
 from pygls.exceptions import JsonRpcException
 
-from tilewright.errors import InputError
 from tilewright.navigation.model import Refusal, Role, Uses
 from tilewright.navigation.places import Found, name_at
 from tilewright.navigation.rename import renamable, rename
 from tilewright.problems.model import Problem
 from tilewright.source.callgraph import call_graph
 from tilewright.source.model import Kernel, Module
-from tilewright.textfile import utf8_text
 from tilewright_server.analysis_cache import Parsed
-from tilewright_server.lines import LineTable
 from tilewright_server.places import location, renaming
-from tilewright_server.positions import to_units
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
+from tilewright_server.spec_places import entry_place
 from tilewright_server.workspace_index import Mention
-
-_LARGEST_SPEC = 1024 * 1024
 
 
 async def _named(
@@ -72,7 +65,8 @@ async def references(
     if found.parameter is None and snapshot.path is not None:
         problem = (await server.project(snapshot)).problem
         if problem is not None and _runs(parsed.module, problem, found.kernel):
-            places += await server.in_pool(_entry_place, problem, snapshot)
+            spec = await server.in_pool(entry_place, problem, snapshot.encoding)
+            places += [spec] if spec is not None else []
     return places
 
 
@@ -84,27 +78,6 @@ def _runs(module: Module, problem: Problem, kernel: Kernel) -> bool:
     steps = call_graph(module).reached(entry.name)
     launched = {step.edge.launch.kernel for step in steps if step.edge.launch is not None}
     return kernel.name == entry.name or kernel.name in launched
-
-
-def _entry_place(problem: Problem, snapshot: Snapshot) -> list[types.Location]:
-    """Where the spec names its entry point; the file's start where it does so in another way."""
-    path = Path(problem.path)
-    if path.suffix not in (".yaml", ".yml"):
-        return []
-    try:
-        table = LineTable(utf8_text(path, _LARGEST_SPEC))
-    except InputError:
-        return []
-    place = types.Range(types.Position(0, 0), types.Position(0, 0))
-    for row in range(table.count):
-        line = table.line(row)
-        found = re.match(rf"\s*entry\s*:.*?({re.escape(problem.entry.name)})\b", line)
-        if found is not None:
-            start = to_units(line, found.start(1), snapshot.encoding)
-            end = to_units(line, found.end(1), snapshot.encoding)
-            place = types.Range(types.Position(row, start), types.Position(row, end))
-            break
-    return [types.Location(str(uris.from_fs_path(str(path))), place)]
 
 
 async def prepare_rename(

@@ -243,6 +243,8 @@ def _take(job: Job, event: Mapping[str, Any]) -> bool:
 def command_for(server: ServerContext, job: Job, path: str) -> Sequence[str]:
     """The engine's command line for a job."""
     settings = server.settings_of(job.uri)
+    if job.arguments:
+        return [*server.engine_command, *job.arguments]
     if job.kind is JobKind.COMPILE:
         return inspect_command(server, path, job.targets)
     if job.original is not None:

@@ -26,6 +26,7 @@ class JobKind(StrEnum):
     PROFILE = "profile"
     COMPILE = "compile"
     VERIFY = "verify"
+    CAPTURE = "capture"
 
 
 class JobState(StrEnum):
@@ -51,7 +52,8 @@ class Job:
     ``certificate`` is the file that is repeated, or ``renews``, made anew for another text.
     ``models`` are those that an optimization may use. ``position``: how many jobs go before it,
     None where it does not wait. ``suspended``: the server ends, and the job can be taken up again.
-    ``original``: a file with the text before the edit to verify.
+    ``original``: a file with the text before the edit to verify. ``arguments``: of the engine's
+    command line, of a job that is given them whole.
     """
 
     kind: JobKind
@@ -61,6 +63,7 @@ class Job:
     position: int | None = None
     suspended: bool = False
     original: str | None = None
+    arguments: tuple[str, ...] = ()
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     state: JobState = JobState.QUEUED
     percent: int | None = None

@@ -1,0 +1,123 @@
+"""From a kernel's file to its spec, and from a spec to the function that it names; reads files."""
+
+import ast
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+from lsprotocol import types
+from pygls import uris
+
+from tilewright.errors import InputError
+from tilewright.problems.model import Problem
+from tilewright.problems.spec_files import FILES_KEY, SPEC_SUFFIXES
+from tilewright.textfile import utf8_text
+from tilewright_server.lines import LineTable
+from tilewright_server.positions import Encoding, to_units
+
+_LARGEST_SPEC = 1024 * 1024
+_LARGEST_FILE = 4 * 1024 * 1024
+_MOST_FILES = 2000
+
+
+def entry_place(problem: Problem, encoding: Encoding) -> types.Location | None:
+    """Where the spec names its entry point; its start where it does so in another way."""
+    path = Path(problem.path)
+    if path.suffix not in SPEC_SUFFIXES:
+        return None
+    try:
+        table = LineTable(utf8_text(path, _LARGEST_SPEC))
+    except InputError:
+        return None
+    for row in range(table.count):
+        line = table.line(row)
+        found = re.match(rf"\s*entry\s*:.*?({re.escape(problem.entry.name)})\b", line)
+        if found is not None:
+            return _at(path, row, line, found.start(1), found.end(1), encoding)
+    return _at(path, 0, "", 0, 0, encoding)
+
+
+def file_of_spec(spec: Path, text: str, encoding: Encoding) -> types.Location | None:
+    """The function that a spec names, in the first file that the spec is for."""
+    named = re.search(r"^entry\s*:\s*([A-Za-z_]\w*)", text, re.MULTILINE)
+    for path in _files(spec, text):
+        try:
+            table = LineTable(utf8_text(path, _LARGEST_FILE))
+        except InputError:
+            continue
+        for row in range(table.count):
+            line = table.line(row)
+            found = re.match(r"(?:def|class)\s+([A-Za-z_]\w*)", line)
+            if found and (named is None or found[1] == named[1]):
+                return _at(path, row, line, found.start(1), found.end(1), encoding)
+        return _at(path, 0, "", 0, 0, encoding)
+    return None
+
+
+def _files(spec: Path, text: str) -> Iterator[Path]:
+    """The file of the spec's stem; else those below its folder that its ``files`` name."""
+    own = spec.with_suffix(".py")
+    if own.is_file():
+        yield own
+    patterns = _patterns(text)
+    if not patterns:
+        return
+    for count, path in enumerate(sorted(spec.parent.rglob("*.py"))):
+        name = path.relative_to(spec.parent).as_posix()
+        if count < _MOST_FILES and any(fnmatch(name, pattern) for pattern in patterns):
+            yield path
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    found = re.search(rf"^{FILES_KEY}\s*:\s*(.+)$", text, re.MULTILINE)
+    if found is None:
+        return ()
+    inside = found[1].strip().strip("[]")
+    return tuple(part.strip().strip("'\"") for part in inside.split(",") if part.strip())
+
+
+def _at(
+    path: Path, row: int, line: str, start: int, end: int, encoding: Encoding
+) -> types.Location:
+    first = types.Position(row, to_units(line, start, encoding))
+    last = types.Position(row, to_units(line, end, encoding))
+    return types.Location(str(uris.from_fs_path(str(path))), types.Range(first, last))
+
+
+def scripts_of(path: Path, text: str, roots: tuple[Path, ...]) -> tuple[tuple[str, ...], ...]:
+    """Commands that probably launch a file's kernels: the file itself where it is a script or has
+    tests, then the tests near it that name it."""
+    found: list[tuple[str, ...]] = []
+    if _has_tests(text):
+        found.append(("python", "-m", "pytest", str(path)))
+    if "__main__" in text:
+        found.append(("python", str(path)))
+    word = re.compile(rf"\b{re.escape(path.stem)}\b")
+    for test in _tests_near(path, roots):
+        try:
+            mentioned = test != path and word.search(utf8_text(test, _LARGEST_FILE))
+        except InputError:
+            continue
+        if mentioned:
+            found.append(("python", "-m", "pytest", str(test)))
+    return tuple(found)
+
+
+def _has_tests(text: str) -> bool:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return any(isinstance(n, ast.FunctionDef) and n.name.startswith("test_") for n in tree.body)
+
+
+def _tests_near(path: Path, roots: tuple[Path, ...]) -> Iterator[Path]:
+    """Test files of the file's folder, then of folders called ``tests`` above it, in the client's
+    folders."""
+    yield from sorted(path.parent.glob("test_*.py"))
+    for folder in path.parents:
+        if not any(root == folder or root in folder.parents for root in roots):
+            return
+        for name in ("tests", "test"):
+            yield from sorted((folder / name).rglob("test_*.py"))[:_MOST_FILES]
