@@ -57,8 +57,12 @@ def run_recorded(command: Sequence[str], wish: Wish, scratch: Path) -> tuple[int
     (hook / "sitecustomize.py").write_text(text)
     environment = _environment(wish, hook, parts)
     try:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()} if wish.quiet else {}
-        child = subprocess.Popen(list(command), env=environment, **streams)
+        child = subprocess.Popen(
+            list(command),
+            env=environment,
+            stdin=subprocess.DEVNULL if wish.quiet else None,
+            stdout=sys.stderr.fileno() if wish.quiet else None,
+        )
     except OSError as error:
         raise CaptureError(f"{command[0]} cannot be started: {error.strerror}") from None
     with _signals_passed_on(child):

@@ -66,10 +66,8 @@ def host_inputs(module: Module, function: ast.FunctionDef, *, is_method: bool) -
 class _Reader:
     def __init__(self, module: Module, function: ast.FunctionDef) -> None:
         self._module = module
-        self._nodes = sorted(
-            (node for node in ast.walk(function) if hasattr(node, "lineno")),
-            key=lambda node: (node.lineno, node.col_offset),
-        )
+        placed = (n for n in ast.walk(function) if isinstance(n, ast.stmt | ast.expr))
+        self._nodes = sorted(placed, key=lambda node: (node.lineno, node.col_offset))
         inside = {id(node) for node in self._nodes}
         self._launches = [one for one in module.launches if id(one.node) in inside]
 
@@ -125,19 +123,19 @@ class _Reader:
         rank: int | None = None
         line: int | None = None
         for node in self._nodes:
-            if node.lineno <= after:  # type: ignore[attr-defined]
+            if node.lineno <= after:
                 continue
             if _is_replaced(node, name):
                 break
             whole = _unpacked(node, name)
             if whole is not None:
-                return HostInput(name, True, whole, line=node.lineno)  # type: ignore[attr-defined]
+                return HostInput(name, True, whole, line=node.lineno)
             axis = _axis_named(node, name)
             if axis is not None:
                 axes.setdefault(*axis)
             known = _rank(node, name)
             if axis is not None or known is not None:
-                line = line or node.lineno  # type: ignore[attr-defined]
+                line = line or node.lineno
                 rank = max(rank or 0, known or 0, (axis[0] if axis else -1) + 1)
         if not rank:
             return HostInput(name, True)

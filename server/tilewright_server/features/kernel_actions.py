@@ -1,5 +1,7 @@
 """Actions on the kernel under the cursor: optimize it, and give it what it is to be run on."""
 
+from collections.abc import Mapping
+
 from lsprotocol import types
 
 from tilewright.source.model import Kernel
@@ -53,6 +55,6 @@ def _inputs(
     return found
 
 
-def _command(title: str, kind: str, name: str, argument: dict[str, object]) -> types.CodeAction:
+def _command(title: str, kind: str, name: str, argument: Mapping[str, object]) -> types.CodeAction:
     command = types.Command(title=title, command=name, arguments=[argument])
     return types.CodeAction(title=title, kind=kind, command=command)
