@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilewright.analysis.nki import Given, TensorGiven
-from tilewright.analysis.per_kernel import kept_by
+from tilewright.analysis.per_kernel import Same, kept_by
 from tilewright.costs.nki.launches import Unestimated, estimate_launch
 from tilewright.costs.nki.model import Engine, NkiEstimate
 from tilewright.hardware.chips import neuron_chips
@@ -50,7 +50,7 @@ def kernel_estimates(
 
 
 def _key(module: Module, kernel: Kernel, problem: Problem | None) -> object:
-    return kernel.node, id(module.names), None if problem is None else problem.content_hash
+    return kernel.node, Same(module.names), None if problem is None else problem.content_hash
 
 
 @kept_by(_key, _KEPT)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright.source.text import LineIndex
-from tilewright.source.tree import as_known, parse_pieces, parseable
+from tilewright.source.tree import Known, as_known, parse_pieces, parseable
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted([*(ROOT / "examples").glob("*.py"), *(ROOT / "engine").rglob("*.py")])
@@ -120,7 +120,7 @@ def test_what_python_reads_is_read(seed: int) -> None:
     """Whatever an edit makes of a file: if Python parses it, its tree is Python's."""
     chance = random.Random(seed)
     text = chance.choice(TEXTS)
-    known = as_known(parse_pieces(LineIndex(text), {}))
+    known = as_known(parse_pieces(LineIndex(text), Known()))
     start = chance.randrange(len(text) + 1)
     end = min(len(text), start + chance.choice([0, 0, 1, 5, 60]))
     text = text[:start] + chance.choice(PIECES) + text[end:]
@@ -128,7 +128,7 @@ def test_what_python_reads_is_read(seed: int) -> None:
         whole = ast.parse(parseable(text))
     except (SyntaxError, ValueError):
         return
-    for before in ({}, known):
+    for before in (Known(), known):
         pieces = parse_pieces(LineIndex(text), before)
         assert [problem for piece in pieces for problem in piece.problems] == []
         body = [statement for piece in pieces for statement in piece.body]

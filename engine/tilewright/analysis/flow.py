@@ -15,7 +15,7 @@ from tilewright.analysis.expressions import (
     writes_nothing,
 )
 from tilewright.analysis.nodes import nodes_of
-from tilewright.analysis.per_kernel import kept_by, per_kernel, per_module
+from tilewright.analysis.per_kernel import Same, kept_by, per_kernel, per_module
 from tilewright.analysis.values import Definition, Flow, Loop, Value
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
@@ -251,7 +251,7 @@ def pure_helpers(module: Module) -> frozenset[str]:
 
 
 def _by_text(kernel: Kernel, names: Names) -> Hashable:
-    return kernel.text, id(names)
+    return kernel.text, Same(names)
 
 
 @kept_by(_by_text, 1024)

@@ -1,44 +1,48 @@
-"""What was found in kernels before: an edit re-analyses the kernel it touches and no other."""
+"""What was found in kernels before: an edit re-analyses the kernel it touches and no other.
+
+The issues of a kernel, or of a host function, are kept under its *identity*: a digest of all that
+they depend on (``Surroundings``), in which no line number has a part. They are kept with the
+statement that each place stands in (``Layout``), and moved along with it. Identities are kept too:
+while everything that counts for the whole file is the same, that of a kernel follows from its own
+text and those of the kernels that it calls or that call it.
+"""
 
 import ast
-import hashlib
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from tilewright.analysis.flow import pure_helpers
+from tilewright.analysis.host_code import (
+    UNITS,
+    Unit,
+    bound_by,
+    definition,
+    digest,
+    host_code,
+    other_unit,
+    said_in,
+    words_in,
+)
 from tilewright.analysis.model import AnalysisContext, Issue, Related
 from tilewright.analysis.nodes import nodes_of
 from tilewright.analysis.per_kernel import kept_by
 from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Language, Module
+from tilewright.source.node_memo import per_node
 from tilewright.source.text import Range
 
 K = TypeVar("K", int, str)
 _KEPT = 1024
-_UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-# Detectors ask whether a file says these anywhere, or a name in quotes.
-_PHRASES = (
-    *("globals()", "exec(", "sys.modules[", "import *", "pre_hook", "post_hook"),
-    *(
-        "float64",
-        "double",
-        "ALLOW_NON_CONSTEXPR_GLOBALS",
-        "triton.__version__",
-        "torch_",
-        "triton.language.extra.",
-    ),
-    *(f"program_id({axis}).to(tl.int64)" for axis in (0, 1, 2, "axis=0", "axis=1", "axis=2")),
-)
-_GLOBAL = "global "
-_QUOTED = re.compile(r"[\"'](\w+)[\"']")
+_FILES = 64
 _Anchor = tuple[str, int]
 _IN_WORDS = re.compile(r"\bline \d")
 _BEFORE_ALL: _Anchor = ("", -1)
+_SPLIT = frozenset({Language.TRITON})
+"""What NKI kernels depend on in host code is not followed by name."""
 
 
 @dataclass(frozen=True)
@@ -73,21 +77,6 @@ class Layout:
         anchor = self._anchor(where)
         return anchor, where.line - self.lines[anchor], where.column
 
-    def moved(self, issue: Issue, to: "Layout") -> Issue | None:
-        """An issue of a file of this layout, where it is in one of another.
-
-        None if it names a place in a statement that is not there, or says a line's number.
-        """
-        if self.starts == to.starts and self.anchors == to.anchors:
-            return issue
-        if _says_a_line(issue):
-            return None
-        places = (issue.range, *(r.range for r in issue.related))
-        if not all(self._anchor(place) in to.lines for place in places):
-            return None
-        related = tuple(Related(r.message, self._moved(r.range, to)) for r in issue.related)
-        return replace(issue, range=self._moved(issue.range, to), related=related)
-
     def statement_at(self, line: int) -> int:
         """The number of the top-level statement that a line belongs to; -1 above all."""
         return bisect_right(self.starts, line) - 1
@@ -96,17 +85,58 @@ class Layout:
         place = self.statement_at(where.line)
         return self.anchors[place] if place >= 0 else _BEFORE_ALL
 
-    def _moved(self, where: Range, to: "Layout") -> Range:
-        anchor = self._anchor(where)
-        by = to.lines[anchor] - self.lines[anchor]
-        return Range(where.line + by, where.column, where.end_line + by, where.end_column)
+
+@dataclass(frozen=True)
+class _Kept:
+    """An issue, and the statements that its places stand in, with their lines then.
+
+    ``layout`` is that of the file, for an issue that says a line: it holds only there.
+    """
+
+    issue: Issue
+    anchors: tuple[tuple[_Anchor, int], ...]
+    layout: Layout | None
+
+    @staticmethod
+    def at(issue: Issue, layout: Layout) -> "_Kept":
+        """An issue of a file of this layout."""
+        places = (layout.place_of(r) for r in (issue.range, *(x.range for x in issue.related)))
+        anchors = tuple((anchor, layout.lines[anchor]) for anchor, _, _ in places)
+        return _Kept(issue, anchors, layout if _says_a_line(issue) else None)
+
+    def moved(self, to: Layout) -> Issue | None:
+        """The issue where it is in a file of another layout.
+
+        None if it names a place in a statement that is not there, or says a line's number.
+        """
+        if self.layout is not None:
+            is_same = self.layout.starts == to.starts and self.layout.anchors == to.anchors
+            return self.issue if is_same else None
+        by = []
+        for anchor, then in self.anchors:
+            now = to.lines.get(anchor)
+            if now is None:
+                return None
+            by.append(now - then)
+        if not any(by):
+            return self.issue
+        related = tuple(
+            Related(one.message, _shifted(one.range, lines))
+            for one, lines in zip(self.issue.related, by[1:], strict=True)
+        )
+        return replace(self.issue, range=_shifted(self.issue.range, by[0]), related=related)
 
 
+def _shifted(where: Range, lines: int) -> Range:
+    return Range(where.line + lines, where.column, where.end_line + lines, where.end_column)
+
+
+@per_node
 def _definition(node: ast.stmt) -> str:
     """What a statement is known by; "" for those that count for the whole file."""
-    if isinstance(node, _UNITS):
+    if isinstance(node, UNITS):
         return f"def {node.name}"
-    return f"set {sorted(_bound_by(node))}" if _is_followed(node) else ""
+    return f"set {sorted(bound_by(node))}" if _is_followed(node) else ""
 
 
 def _is_followed(node: ast.stmt) -> bool:
@@ -114,7 +144,7 @@ def _is_followed(node: ast.stmt) -> bool:
     if isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return all(isinstance(target, ast.Name) for target in targets)
-    return isinstance(node, (*_UNITS, ast.Import, ast.ImportFrom))
+    return isinstance(node, (*UNITS, ast.Import, ast.ImportFrom))
 
 
 def _says_a_line(issue: Issue) -> bool:
@@ -129,7 +159,14 @@ class IssueCache:
     """
 
     def __init__(self) -> None:
-        self._known: LruDict[str, tuple[Layout, tuple[Issue, ...]]] = LruDict(_KEPT)
+        self._known: LruDict[str, tuple[_Kept, ...]] = LruDict(_KEPT)
+        self._identities: LruDict[str, Identities] = LruDict(_FILES)
+
+    def surroundings(self, module: Module, context: AnalysisContext) -> "Surroundings":
+        """The surroundings of a file's kernels, given those of its last version."""
+        found = Surroundings(module, context, self._identities.get(module.path))
+        self._identities.put(module.path, found.identities)
+        return found
 
     def get(
         self, key: str, layout: Layout, find: Callable[[], Iterable[Issue]]
@@ -137,13 +174,24 @@ class IssueCache:
         """The issues known by a key, moved to where they are now, or found now."""
         known = self._known.get(key)
         if known is not None:
-            before, issues = known
-            moved = tuple(m for i in issues if (m := before.moved(i, layout)))
-            if len(moved) == len(issues):
+            moved = tuple(m for kept in known if (m := kept.moved(layout)) is not None)
+            if len(moved) == len(known):
                 return moved
         found = tuple(find())
-        self._known.put(key, (layout, found))
+        self._known.put(key, tuple(_Kept.at(issue, layout) for issue in found))
         return found
+
+
+@dataclass
+class Identities:
+    """The identities that were asked for in one version of a file, by what they follow from.
+
+    Attributes:
+        around: what counts for all of them.
+    """
+
+    around: Hashable
+    known: dict[Hashable, str] = field(default_factory=dict)
 
 
 class Surroundings:
@@ -154,9 +202,14 @@ class Surroundings:
     with it (``HostCode.around``); every other statement that is no kernel; which kernels call
     others; the few phrases that are looked for everywhere; and the context. Which lines they
     stand on does not matter.
+
+    Args:
+        before: the identities of the last version of the file.
     """
 
-    def __init__(self, module: Module, context: AnalysisContext) -> None:
+    def __init__(
+        self, module: Module, context: AnalysisContext, before: Identities | None = None
+    ) -> None:
         self.layout = Layout.of(module)
         self._module = module
         self._texts: dict[str, str] = {}
@@ -169,50 +222,81 @@ class Surroundings:
         self._is_split = kernels <= self._tops.keys() and module.lookup.languages <= _SPLIT
         units, others = self._split(kernels)
         aliases = frozenset(alias for kernel in module.kernels for alias in kernel.aliases)
-        self._host = HostCode(units, aliases | self._texts.keys())
+        self._host = host_code(tuple(units.items()), aliases.union(self._texts))
         texts = (*(k.text for k in module.kernels), self._between_statements())
-        said = [*map(_said, texts), *(unit.said for unit in units.values())]
+        said = [*map(said_in, texts), *(unit.said for unit in units.values())]
         self._quoted = frozenset().union(*(each.quoted for each in said))
         self._common = self._hash_common(
             context, others, frozenset().union(*(e.phrases for e in said))
         )
+        named = tuple((kernel.name, kernel.aliases) for kernel in module.kernels)
+        self.identities = Identities((self._common, self._host, self._quoted, named))
+        is_alike = before is not None and before.around == self.identities.around
+        self._before = before.known if before is not None and is_alike else {}
 
     def of(self, kernel: Kernel) -> str:
         """The identity of all that one kernel's issues depend on."""
         names = _reached([kernel.name], self._calls)
         family = names | _reached([kernel.name], self._callers)
         place = self.layout.place_of(kernel.range)
-        return self._identity(place, names, kernel.text, self._around(family))
+        return self._identity(place, kernel.text, names, family, ())
 
     def of_host(self, function: str) -> str:
         """The identity of all that one host function's issues depend on."""
         where = self._module.index.range_of(self._module.host_functions[function])
         launched = [n.kernel for n in self._module.lookup.launches_in.get(function, ())]
         names = _reached(launched, self._calls)
-        around = self._around(names, self.layout.statement_at(where.line))
-        return self._identity(self.layout.place_of(where), names, f"def {function}", around)
+        own = (self.layout.statement_at(where.line),)
+        return self._identity(self.layout.place_of(where), f"def {function}", names, names, own)
 
-    def _around(self, kernels: Iterable[str], *own: int) -> str:
-        """The host code that has to do with some kernels, and how it launches them."""
+    def _identity(
+        self, place: object, subject: str, names: set[str], family: set[str], own: tuple[int, ...]
+    ) -> str:
+        """The identity of a kernel or a host function.
+
+        Args:
+            names: the kernels whose texts it depends on.
+            family: those whose host code it depends on.
+            own: the unit that it is.
+        """
+        texts = tuple((name, self._texts.get(name, "")) for name in sorted(family))
+        launches = self._launches(family)
+        parts = (place, subject, tuple(sorted(names)), texts, launches, own)
+        found = self._before.get(parts)
+        if found is None:
+            found = self._digest(place, subject, names, dict(texts), launches, own)
+        self.identities.known[parts] = found
+        return found
+
+    def _launches(self, kernels: Iterable[str]) -> tuple[tuple[str, str | None, bool, int], ...]:
+        """How some kernels are launched, and in which units."""
+        launches, unit = self._module.lookup.launches, self.layout.statement_at
+        return tuple(
+            (name, launch.host_function, launch.is_certain, unit(launch.range.line))
+            for name in sorted(kernels)
+            for launch in launches.get(name, ())
+        )
+
+    def _digest(
+        self,
+        place: object,
+        subject: str,
+        names: Iterable[str],
+        texts: Mapping[str, str],
+        launches: Iterable[tuple[str, str | None, bool, int]],
+        own: Iterable[int],
+    ) -> str:
         lookup = self._module.lookup
-        words: set[str] = set()
-        names: set[str] = set()
-        launches: list[object] = []
-        units = {*own}
-        for name in sorted(kernels):
-            names.update((name,), *(kernel.aliases for kernel in lookup.named.get(name, ())))
-            words |= _words(self._texts.get(name, ""))
-            found = lookup.launches.get(name, ())
-            launches += [(name, launch.host_function, launch.is_certain) for launch in found]
-            units.update(self.layout.statement_at(launch.range.line) for launch in found)
-        around = self._host.around(frozenset(names), frozenset(words), frozenset(units))
-        return f"{around}{launches}{sorted(self._quoted & words)}"
+        words = frozenset().union(*map(words_in, texts.values()))
+        called = {a for name in texts for k in lookup.named.get(name, ()) for a in k.aliases}
+        units = {*own, *(unit for *_, unit in launches)}
+        around = self._host.around(called | texts.keys(), words, units)
+        how = [(kernel, host, is_certain) for kernel, host, is_certain, _ in launches]
+        bodies = (f"{name}:{self._texts.get(name, '')}" for name in sorted(names))
+        said = f"{around}{how}{sorted(self._quoted & words)}"
+        return digest("\0".join((self._common, repr(place), subject, said, *bodies)))
 
-    def _identity(self, place: object, kernels: Iterable[str], subject: str, around: str) -> str:
-        texts = (f"{name}:{self._texts.get(name, '')}" for name in sorted(kernels))
-        return _digest("\0".join((self._common, repr(place), subject, around, *texts)))
-
-    def _split(self, kernels: set[int]) -> tuple[dict[int, "Unit"], list[str]]:
+    def _split(self, kernels: set[int]) -> tuple[dict[int, Unit], list[str]]:
         """The statements that are no kernels; the texts of those that count for all kernels."""
         units: dict[int, Unit] = {}
         others: list[str] = []
@@ -221,10 +305,10 @@ class Surroundings:
             if id(node) in kernels:
                 continue
             text = "\n".join(lines[self.layout.starts[place] - 1 : node.end_lineno])
-            if isinstance(node, _UNITS):
-                units[place] = _unit(text, node.name, bool(node.decorator_list))
+            if isinstance(node, UNITS):
+                units[place] = definition(text, node.name, bool(node.decorator_list))
             else:
-                units[place] = _other(text, _bound_by(node))
+                units[place] = other_unit(text, bound_by(node))
             if not (self._is_split and units[place].is_silent and _is_followed(node)):
                 others.append(text)
         return units, others
@@ -241,7 +325,7 @@ class Surroundings:
         called = self._called()
         parts.append(repr(sorted(pure_helpers(module) & called if called else ())))
         parts.append(repr(sorted((name, sorted(to)) for name, to in self._calls.items() if to)))
-        return _digest("\0".join((*parts, *others)))
+        return digest("\0".join((*parts, *others)))
 
     def _between_statements(self) -> str:
         """Comments, and what does not parse."""
@@ -253,114 +337,6 @@ class Surroundings:
 
     def _called(self) -> frozenset[str]:
         return frozenset().union(*self._calls.values())
-
-
-_SPLIT = frozenset({Language.TRITON})
-"""What NKI kernels depend on in host code is not followed by name."""
-_WORD = re.compile(r"[^\W\d]\w*")
-_CLASS = re.compile(r"\bclass\s+(\w+)")
-
-
-@dataclass(frozen=True, eq=False)
-class Unit:
-    """A statement at module level that is no kernel.
-
-    Attributes:
-        name: of a function or class; "" for others.
-        defines: its name and those of the classes in it; the names that another statement binds.
-        words: every name in its text, strings and comments included.
-        said: see ``_said``.
-    """
-
-    name: str
-    is_decorated: bool
-    defines: frozenset[str]
-    words: frozenset[str]
-    said: "Said"
-    digest: str
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether it holds none of the phrases that count for the whole file."""
-        return not self.said.phrases
-
-
-@lru_cache(maxsize=2048)
-def _unit(text: str, name: str, is_decorated: bool) -> Unit:
-    defines = frozenset((name, *_CLASS.findall(text)))
-    return Unit(name, is_decorated, defines, _words(text), _said(text), _digest(text))
-
-
-@lru_cache(maxsize=2048)
-def _other(text: str, defines: frozenset[str]) -> Unit:
-    return Unit("", False, defines, _words(text), _said(text), _digest(text))
-
-
-@lru_cache(maxsize=2048)
-def _bound_by(statement: ast.stmt) -> frozenset[str]:
-    """The names that a statement may bind, at any depth."""
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return frozenset(a.asname or a.name.partition(".")[0] for a in statement.names)
-    found = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _is_target(n)}
-    return frozenset(found | {n.name for n in ast.walk(statement) if isinstance(n, _UNITS)})
-
-
-def _is_target(node: ast.Name) -> bool:
-    return not isinstance(node.ctx, ast.Load)
-
-
-@lru_cache(maxsize=4096)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text))
-
-
-class HostCode:
-    """The statements of a file that are no kernels, and which mention which others by name.
-
-    What a kernel reads of the module level is what it names: whether a name is bound, how often,
-    and to what all follows from the statements that bind it.
-
-    Args:
-        kernels: the names of the file's kernels.
-    """
-
-    def __init__(self, units: Mapping[int, Unit], kernels: frozenset[str]) -> None:
-        self.units = units
-        self._defined: dict[str, list[int]] = {}
-        self._naming: dict[str, list[int]] = {}
-        for place, unit in units.items():
-            for name in unit.defines:
-                self._defined.setdefault(name, []).append(place)
-            for name in unit.words & kernels:
-                self._naming.setdefault(name, []).append(place)
-        names = self._defined.keys()
-        self._mentions = {p: self._places(u.words & names) for p, u in units.items()}
-        self._mentioning = _turned(self._mentions)
-        self._known: dict[tuple[frozenset[int], frozenset[int]], str] = {}
-
-    def around(self, kernels: frozenset[str], words: frozenset[str], own: frozenset[int]) -> str:
-        """The identity of the host code that some kernels may depend on.
-
-        That are the units that name them, those that mention these, and so on; and what all of
-        these and the kernels mention, and so on.
-
-        Args:
-            kernels: their names.
-            words: every name in their texts.
-            own: places of units that count as well.
-        """
-        naming = (self._naming.get(name, ()) for name in kernels)
-        above = frozenset(own & self.units.keys()).union(*naming)
-        below = self._places(words & self._defined.keys())
-        key = above, below
-        if key not in self._known:
-            reached = _reached(_reached(above, self._mentioning) | below, self._mentions)
-            digests = (self.units[place].digest for place in sorted(reached))
-            self._known[key] = _digest(" ".join(digests))
-        return self._known[key]
-
-    def _places(self, names: Iterable[str]) -> frozenset[int]:
-        return frozenset(place for name in names for place in self._defined[name])
 
 
 def _calls(module: Module) -> Mapping[str, frozenset[str]]:
@@ -381,22 +357,6 @@ def _names_in(kernel: Kernel) -> frozenset[str]:
     return frozenset(n.id for n in nodes_of(kernel.node) if isinstance(n, ast.Name))
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a text says that detectors look for in the whole file."""
-
-    phrases: frozenset[str]
-    quoted: frozenset[str]
-
-
-@lru_cache(maxsize=4096)
-def _said(text: str) -> Said:
-    phrases = {phrase for phrase in _PHRASES if phrase in text}
-    if _GLOBAL in text:
-        phrases.update(line for line in text.split("\n") if _GLOBAL in line)
-    return Said(frozenset(phrases), frozenset(_QUOTED.findall(text)))
-
-
 def _reached(names: Iterable[K], to: Mapping[K, frozenset[K]]) -> set[K]:
     """Some names, those they lead to, and so on."""
     found = set(names)
@@ -415,7 +375,3 @@ def _turned(to: Mapping[K, frozenset[K]]) -> Mapping[K, frozenset[K]]:
         for other in others:
             found.setdefault(other, set()).add(name)
     return {name: frozenset(others) for name, others in found.items()}
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()

@@ -1,10 +1,11 @@
 """Every node of a function, walked once for all who ask."""
 
 import ast
-from functools import lru_cache
+
+from tilewright.source.node_memo import per_node
 
 
-@lru_cache(maxsize=512)
+@per_node
 def nodes_of(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
     """Every node of a function, each before those within it, outer ones first."""
     found: list[ast.AST] = [node]

@@ -1,4 +1,8 @@
-"""Results that are computed once for each parsed kernel, or for each parsed file."""
+"""Results that are computed once for each parsed kernel, or for each parsed file.
+
+What follows from a kernel is kept with its node (``source/node_memo.py``), what follows from a file
+with that: neither outlives the versions of the file that are remembered.
+"""
 
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -6,29 +10,44 @@ from typing import TypeVar, TypeVarTuple, cast
 
 from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Module
+from tilewright.source.node_memo import memo_of
 
 A = TypeVarTuple("A")
 T = TypeVar("T")
-_MOST = 512
+
+
+class Same:
+    """A part of a key that only the same object is equal to."""
+
+    __slots__ = ("part",)
+
+    def __init__(self, part: object) -> None:
+        self.part = part
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.part is other.part
+
+    def __hash__(self) -> int:
+        return id(self.part)
 
 
 def kept_by(
-    key: Callable[[*A], Hashable], most: int = _MOST
+    key: Callable[[*A], Hashable], most: int
 ) -> Callable[[Callable[[*A], T]], Callable[[*A], T]]:
-    """Keep the results used last by a key of the arguments, which may hold ids of their parts."""
+    """Keep the results used last by a key of the arguments; ``Same`` is a part that is compared
+    by identity."""
 
     def decorated(function: Callable[[*A], T]) -> Callable[[*A], T]:
-        # Entries hold the arguments, so that nothing else gets an id that is part of a key.
-        known: LruDict[Hashable, tuple[object, T]] = LruDict(most)
+        known: LruDict[Hashable, tuple[T]] = LruDict(most)
 
         @wraps(function)
         def asked(*args: *A) -> T:
             place = key(*args)
             entry = known.get(place)
             if entry is None:
-                entry = (args, function(*args))
+                entry = (function(*args),)
                 known.put(place, entry)
-            return entry[1]
+            return entry[0]
 
         return asked
 
@@ -36,15 +55,21 @@ def kept_by(
 
 
 def per_kernel(function: Callable[[Module, Kernel, *A], T]) -> Callable[[Module, Kernel, *A], T]:
-    """Keep a result by the kernel's node and the file's names: it may depend on these alone.
+    """Keep a result with the kernel's node and the file's names: it may depend on these alone.
 
     Versions of a file share the nodes that an edit left alone. Further arguments belong to the key.
     """
 
-    def key(module: Module, kernel: Kernel, *further: *A) -> Hashable:
-        return kernel.node, id(module.names), further
+    @wraps(function)
+    def asked(module: Module, kernel: Kernel, *further: *A) -> T:
+        memo = memo_of(kernel.node)
+        key = (function, further)
+        entry = memo.get(key)
+        if entry is None or entry[0] is not module.names:
+            entry = memo[key] = module.names, function(module, kernel, *further)
+        return cast("T", entry[1])
 
-    return kept_by(key)(function)
+    return asked
 
 
 def per_module(function: Callable[[Module, *A], T]) -> Callable[[Module, *A], T]:

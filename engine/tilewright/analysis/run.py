@@ -6,7 +6,7 @@ from functools import partial
 
 from tilewright.analysis.detectors import Scope, registered, scope_of
 from tilewright.analysis.host_graph.build import launching_functions
-from tilewright.analysis.issue_cache import IssueCache, Surroundings
+from tilewright.analysis.issue_cache import IssueCache
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
 from tilewright.analysis.suppression import visible_issues
 from tilewright.knowledge.base import taxonomy
@@ -28,7 +28,7 @@ def analyze(
     What the file's own comments suppress is left out, unless ``suppressed`` asks for it as well.
     """
     issues = list(_found(module, context, _FILE))
-    around = Surroundings(module, context)
+    around = _CACHE.surroundings(module, context)
     for kernel in module.kernels:
         find = partial(_found, replace(module, focus=kernel), context, _KERNEL)
         issues += _CACHE.get(around.of(kernel), around.layout, find)

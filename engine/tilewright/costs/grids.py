@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Hashable, Sequence
 
-from tilewright.analysis.per_kernel import kept_by
+from tilewright.analysis.per_kernel import Same, kept_by
 from tilewright.source.host_numbers import HostNumbers, evaluated
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
@@ -30,7 +30,7 @@ def _whole(grid: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _key(module: Module, launch: Launch, facts: LaunchFacts) -> Hashable:
-    return id(module), id(launch), id(facts)
+    return Same(module), Same(launch), Same(facts)
 
 
 @kept_by(_key, 64)

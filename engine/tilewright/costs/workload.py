@@ -10,7 +10,7 @@ from functools import partial
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.per_kernel import kept_by
+from tilewright.analysis.per_kernel import Same, kept_by
 from tilewright.analysis.tiles import Kind, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.costs.accesses import Site, Toucher, mean_over
@@ -37,7 +37,7 @@ class _Frame:
 
 
 def _work_key(module: Module, kernel: Kernel, launch: LaunchFacts) -> Hashable:
-    return id(module), kernel.name, launch.grid, launch.arguments
+    return Same(module), kernel.name, launch.grid, launch.arguments
 
 
 @kept_by(_work_key, 256)
@@ -76,7 +76,7 @@ def workload(module: Module, kernel: Kernel, launch: LaunchFacts) -> Workload:
 
 
 def _frame_key(module: Module, kernel: Kernel, launch: LaunchFacts) -> Hashable:
-    return id(module), kernel.name, launch.arguments
+    return Same(module), kernel.name, launch.arguments
 
 
 _frame = kept_by(_frame_key, 64)(_Frame)

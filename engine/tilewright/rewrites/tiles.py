@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tilewright.analysis.per_kernel import kept_by
+from tilewright.analysis.per_kernel import Same, kept_by
 from tilewright.rewrites.grid import division
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.pointers import Shapes, pointer_of, stores_whole_blocks
@@ -30,6 +30,7 @@ from tilewright.rewrites.ties import Ties, is_counted_by_programs, ties_of
 from tilewright.source.model import Kernel, Launch, Module
 
 _REDUCTIONS = ("sum", "max", "min", "argmax", "argmin", "reduce")
+_KEPT = 512
 _GROUP_NAMES = ("GROUP_M", "GROUP_SIZE_M", "GROUP_SIZE")
 
 
@@ -183,7 +184,7 @@ def _kind(module: Module, kernel: Kernel, roles: Mapping[str, str]) -> TileKind:
     return TileKind.ELEMENTWISE if "block" in roles else TileKind.DOT
 
 
-@kept_by(lambda kernel, module: (id(module), id(kernel.node)))
+@kept_by(lambda kernel, module: (Same(module), kernel.node), _KEPT)
 def coverage(kernel: Kernel, module: Module) -> frozenset[str]:
     """Constexprs that scale a program id: the grid must follow them.
 
@@ -218,7 +219,7 @@ def _has_program_id(module: Module, node: ast.expr) -> bool:
     return any(is_tl_call(module, n, "program_id") for n in ast.walk(node))
 
 
-@kept_by(lambda module, kernel: (id(module), id(kernel.node)))
+@kept_by(lambda module, kernel: (Same(module), kernel.node), _KEPT)
 def extents(module: Module, kernel: Kernel) -> Mapping[str, str]:
     """Constexpr to the run-time parameter that bounds what it tiles: ``BLOCK_M`` to ``M``."""
     runtime = {p.name for p in kernel.parameters if not p.is_constexpr}
@@ -297,7 +298,7 @@ def configured(kernel: Kernel, name: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(v for v in values if type(v) is int and v > 0))
 
 
-@kept_by(lambda module, kernel, launch, name: (id(module), id(kernel.node), id(launch.node), name))
+@kept_by(lambda module, kernel, at, name: (Same(module), kernel.node, at.node, name), _KEPT)
 def ties_at(module: Module, kernel: Kernel, launch: Launch, name: str) -> Ties:
     """What belongs together with a constexpr of a launch."""
     # A number that a tuner varies is written nowhere else, or its kernel would be wrong as it is.

@@ -1,10 +1,11 @@
 """Which names a function calls."""
 
 import ast
-from functools import lru_cache
+
+from tilewright.source.node_memo import per_node
 
 
-@lru_cache(maxsize=4096)
+@per_node
 def called_names(node: ast.FunctionDef) -> frozenset[str]:
     """The names that a function calls, of ``a.b.c()`` the last. Nodes are never changed."""
     return frozenset(

@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from tilewright.source.model import Module
 from tilewright.source.names import Names
+from tilewright.source.node_memo import per_node
 
 _AUTOGRAD = ("torch.autograd.Function", "torch.autograd.function.Function")
 
@@ -172,7 +172,7 @@ class Classes:
             yield backward, True
 
 
-@lru_cache(maxsize=1024)
+@per_node
 def _given_once(function: ast.FunctionDef) -> Mapping[str, ast.expr]:
     """Local names that one assignment gives a value, with that value."""
     given: dict[str, list[ast.expr]] = {}

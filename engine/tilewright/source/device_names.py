@@ -2,10 +2,11 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tilewright.source.model import Language, Module
+from tilewright.source.node_memo import memo_of
 
 _AT_ALL = re.compile(
     r"cuda|xpu|hip|rocm|gfx|intel_ext|backends|extra|_eu|kpack|nonkdim|grf|native_code"
@@ -61,24 +62,32 @@ def device_names(module: Module) -> tuple[DeviceName, ...]:
     if _AT_ALL.search(module.text) is None:
         return ()
     kernels = {id(kernel.node) for kernel in module.kernels}
+    is_flat = kernels <= {id(statement) for statement in module.tree.body}
+    aliases = [name for name, to in module.names.origins.items() if _AT_ALL.search(to)]
     walk = _Walk(module, kernels)
-    found = [name for node in _candidates(module) for name in walk.below(node, asks=False)]
+    found: list[DeviceName] = []
+    for statement in module.tree.body:
+        if id(statement) in kernels:
+            continue
+        memo = memo_of(statement) if is_flat else {}
+        known = memo.get(DeviceName)
+        if known is None or known[0] is not module.names:
+            named = _may_name(module, statement, aliases)
+            within = tuple(walk.below(statement, asks=False)) if named else ()
+            known = memo[DeviceName] = module.names, within
+        found += known[1]
     found += _options(module)
     return tuple(
         sorted(dict.fromkeys(found), key=lambda x: (x.line, not x.words.startswith("torch")))
     )
 
 
-def _candidates(module: Module) -> Iterator[ast.stmt]:
-    """The statements whose text may name a device, itself or by what an import calls it."""
-    origins = module.names.origins.items()
-    aliases = [name for name, origin in origins if _AT_ALL.search(origin)]
-    for statement in module.tree.body:
-        decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-        first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-        text = "\n".join(module.index.lines[first - 1 : statement.end_lineno])
-        if _AT_ALL.search(text) or any(alias in text for alias in aliases):
-            yield statement
+def _may_name(module: Module, statement: ast.stmt, aliases: Iterable[str]) -> bool:
+    """Whether a text may name a device, itself or by what an import calls it."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    text = "\n".join(module.index.lines[first - 1 : statement.end_lineno])
+    return _AT_ALL.search(text) is not None or any(alias in text for alias in aliases)
 
 
 def _options(module: Module) -> Iterator[DeviceName]:

@@ -7,9 +7,10 @@ set in a branch the launch is not in, or in a loop, stands for nothing known.
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import cast
 
 from tilewright.source.model import Launch, Module
+from tilewright.source.node_memo import memo_of, per_node
 
 _FRESH = frozenset(
     f"torch.{name}" for name in ("empty", "zeros", "ones", "full", "rand", "randn", "arange")
@@ -42,8 +43,15 @@ def before_launch(module: Module, launch: Launch) -> Iterator[ast.stmt]:
     return iter(() if host is None else _before(host, launch.node))
 
 
-@lru_cache(maxsize=1024)
 def _before(host: ast.FunctionDef, call: ast.Call) -> tuple[ast.stmt, ...]:
+    memo = memo_of(call)
+    known = memo.get(_before)
+    if known is None or known[0] is not host:
+        known = memo[_before] = host, _straight_before(host, call)
+    return cast("tuple[ast.stmt, ...]", known[1])
+
+
+def _straight_before(host: ast.FunctionDef, call: ast.Call) -> tuple[ast.stmt, ...]:
     found: list[ast.stmt] = []
     body: list[ast.stmt] | None = host.body
     while body is not None:
@@ -248,7 +256,7 @@ def _part(statement: ast.Assign, position: int, count: int) -> Assigned:
     return Assigned(value, statement, position, count)
 
 
-@lru_cache(maxsize=8192)
+@per_node
 def bound_names(statement: ast.stmt) -> frozenset[str]:
     """Names a statement may bind, at any depth."""
     defines = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

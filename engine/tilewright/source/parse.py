@@ -11,7 +11,6 @@ import ast
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import chain
 
 from tilewright.lru import LruDict
@@ -20,8 +19,9 @@ from tilewright.source.facts import Facts, facts_of
 from tilewright.source.finder import Finder
 from tilewright.source.model import Language, Module
 from tilewright.source.names import Names, public
+from tilewright.source.node_memo import per_node
 from tilewright.source.text import LineIndex, digest
-from tilewright.source.tree import Piece, as_known, parse_pieces
+from tilewright.source.tree import Known, Piece, as_known, parse_pieces
 
 _FILES = 64
 _VERSIONS = 8
@@ -89,13 +89,14 @@ def parse_module(text: str, path: str = "<text>") -> Module:
     line_end = _line_end(text)
     # Pieces do not show their line ends, kernels do.
     shared = before if line_end is not None and before and before.line_end == line_end else None
-    found, version = _read(index, line_end, shared)
+    pieces = parse_pieces(index, as_known(shared.pieces) if shared is not None else Known())
+    found, version = _read(index, line_end, pieces, shared)
     if shared is not None and not _same_around(version, shared):
         keeps_nodes = Language.NKI not in shared.languages | version.languages
-        found, version = _read(
-            index, line_end, replace(shared, era=object()) if keeps_nodes else None
-        )
-    pieces, kernels = version.pieces, found.kernels()
+        pieces = pieces if keeps_nodes else parse_pieces(index, Known())
+        again = replace(shared, era=object()) if keeps_nodes else None
+        found, version = _read(index, line_end, pieces, again)
+    kernels = found.kernels()
     module = Module(
         path=path,
         text=text,
@@ -112,9 +113,8 @@ def parse_module(text: str, path: str = "<text>") -> Module:
 
 
 def _read(
-    index: LineIndex, line_end: str | None, before: _Version | None
+    index: LineIndex, line_end: str | None, pieces: Sequence[Piece], before: _Version | None
 ) -> tuple[Finder, _Version]:
-    pieces = parse_pieces(index, {} if before is None else as_known(before.pieces))
     names = names_of([facts_of(piece) for piece in pieces])
     names = before.names if before is not None and names == before.names else names
     era = object() if before is None else before.era
@@ -135,7 +135,7 @@ def _line_end(text: str) -> str | None:
     return "\r\n" if both == text.count("\r") == text.count("\n") else None
 
 
-@lru_cache(maxsize=_FILES)
+@per_node
 def module_constants(tree: ast.Module) -> Mapping[str, ast.expr]:
     """Module-level names that are given a value once, with that expression."""
     return environment_of(chain.from_iterable(map(touches, tree.body)), ()).constants

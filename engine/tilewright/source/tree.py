@@ -46,8 +46,17 @@ class Piece:
     memo: dict[object, object] = field(default_factory=dict, repr=False)
 
 
-Known = Mapping[tuple[int, str], Piece]
-"""Pieces of an earlier version of a text, by first line and first segment."""
+@dataclass(frozen=True)
+class Known:
+    """Pieces of an earlier version of a text.
+
+    Attributes:
+        placed: by first line and first segment.
+        texts: of those that are one segment, whatever their lines. They parse, and were checked.
+    """
+
+    placed: Mapping[tuple[int, str], Piece] = field(default_factory=dict)
+    texts: frozenset[str] = frozenset()
 
 
 def parse_pieces(index: LineIndex, known: Known) -> list[Piece]:
@@ -57,7 +66,9 @@ def parse_pieces(index: LineIndex, known: Known) -> list[Piece]:
 
 def as_known(pieces: Sequence[Piece]) -> Known:
     """What a later version of the text may find again. A broken piece may be whole by then."""
-    return {(piece.first, piece.texts[0]): piece for piece in pieces if not piece.problems}
+    whole = [piece for piece in pieces if not piece.problems]
+    texts = frozenset(piece.texts[0] for piece in whole if len(piece.texts) == 1)
+    return Known({(piece.first, piece.texts[0]): piece for piece in whole}, texts)
 
 
 def parseable(text: str) -> str:
@@ -89,14 +100,21 @@ class _Pieces:
                 place += len(found.texts)
                 continue
             end = place + 1
+            has_moved = self._has_moved(place)
             while end < len(self._segments) and self._found(end) is None:
+                if self._has_moved(end) is not has_moved:
+                    break
                 end += 1
             place = self._parse_run(place, end)
         return self._pieces
 
+    def _has_moved(self, place: int) -> bool:
+        """Whether a segment is new only at its line."""
+        return self._segments[place].text in self._known.texts
+
     def _found(self, place: int) -> Piece | None:
         segment = self._segments[place]
-        piece = self._known.get((segment.first, segment.text))
+        piece = self._known.placed.get((segment.first, segment.text))
         if piece is None or len(piece.texts) == 1:
             return piece
         texts = tuple(s.text for s in self._segments[place : place + len(piece.texts)])
@@ -132,7 +150,8 @@ class _Pieces:
         run = self._segments[place:end]
         text = "\n".join(segment.text for segment in run)
         try:
-            tree = _parse("\n" * (run[0].first - 1) + text)
+            is_checked = all(segment.text in self._known.texts for segment in run)
+            tree = _parse("\n" * (run[0].first - 1) + text, is_checked=is_checked)
         except PARSE_ERRORS as error:
             return error
         self._pieces.extend(_distributed(run, tree.body))
@@ -161,14 +180,16 @@ class _Pieces:
 def _broken(text: str) -> list[tuple[int, int]]:
     """The stretches of lines of a text that do not parse."""
     return [
-        (piece.first, piece.last) for piece in parse_pieces(LineIndex(text), {}) if piece.problems
+        (piece.first, piece.last)
+        for piece in parse_pieces(LineIndex(text), Known())
+        if piece.problems
     ]
 
 
-def _parse(text: str) -> ast.Module:
+def _parse(text: str, *, is_checked: bool = False) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return parse(text)
+        return parse(text, is_checked=is_checked)
 
 
 def _distributed(run: Sequence[Segment], body: Sequence[ast.stmt]) -> list[Piece]:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from tilewright.analysis.flow import pure_helpers
 from tilewright.analysis.host_graph.expressions import HostExpressions
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
-from tilewright.analysis.per_kernel import kept_by
+from tilewright.analysis.per_kernel import Same, kept_by
 from tilewright.source.model import Kernel, Language, Launch, Module
 
 
@@ -34,14 +34,14 @@ def _is_triton(kernel: Kernel) -> bool:
 def _key(module: Module, function: str) -> Hashable:
     launches = module.lookup.launches_in.get(function, ())
     # What a launch reads and writes follows from the kernel, which an edit may change alone.
-    kernels = {id(k.node) for x in launches for k in module.lookup.named.get(x.kernel, ())}
+    kernels = {k.node for x in launches for k in module.lookup.named.get(x.kernel, ())}
     return (
-        *(module.host_functions[function], id(module.names), tuple(map(id, launches))),
+        *(module.host_functions[function], Same(module.names), tuple(map(Same, launches))),
         *(frozenset(kernels), pure_helpers(module)),
     )
 
 
-@kept_by(_key, 256)
+@kept_by(_key, 64)
 def host_graph_of(module: Module, function: str) -> HostGraph:
     """The graph of a host function of ``module``; built once for each parsed function."""
     return _Builder(module, module.host_functions[function], module.lookup.launch_of).build()

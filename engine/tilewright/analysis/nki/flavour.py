@@ -10,6 +10,7 @@ from tilewright.source.names import Names
 _PACKAGES = ("nki", "neuronxcc", "torch_neuronx")
 
 
+@per_module
 def flavour_of(module: Module) -> NkiFlavour | None:
     """The package a file imports; if it imports none, the one whose names and calls it uses.
 
@@ -24,7 +25,6 @@ def flavour_of(module: Module) -> NkiFlavour | None:
     return _told_by_use(module)
 
 
-@per_module
 def _told_by_use(module: Module) -> NkiFlavour | None:
     older, newer = nki_interface("neuronxcc"), nki_interface("nki")
     found: set[NkiFlavour] = set()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tilewright.analysis.expressions import PURE_BUILTINS
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.per_kernel import kept_by
+from tilewright.analysis.per_kernel import Same, kept_by
 from tilewright.analysis.tiles.engine import (
     UNKNOWN,
     Engine,
@@ -203,10 +203,10 @@ def tiles_of(module: Module, kernel: Kernel, context: AnalysisContext | None = N
 
 
 def _key(module: Module, kernel: Kernel, launches: tuple[LaunchFacts, ...]) -> Hashable:
-    return module.tree, kernel.node, tuple(map(id, launches))
+    return module.tree, kernel.node, tuple(map(Same, launches))
 
 
-@kept_by(_key, 256)
+@kept_by(_key, 16)
 def _tiles(module: Module, kernel: Kernel, launches: tuple[LaunchFacts, ...]) -> Tiles:
     return Tiles(module, kernel, launches)
 

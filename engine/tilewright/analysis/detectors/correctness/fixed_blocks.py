@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
 from tilewright.analysis.detectors.common import nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import terms, unexpanded
@@ -14,6 +13,7 @@ from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import host_of, resolve
 from tilewright.source.model import Launch, Module
+from tilewright.source.node_memo import per_node
 from tilewright.source.parse import module_constants
 
 
@@ -153,7 +153,7 @@ def _number(module: Module, node: ast.expr) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 1 else None
 
 
-@lru_cache(maxsize=512)
+@per_node
 def _tested(host: ast.FunctionDef) -> frozenset[str]:
     """The names in all that a function tests."""
     return frozenset().union(*map(_names_in, _tests(host)))

@@ -4,7 +4,6 @@ import ast
 import builtins
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 
 from tilewright.analysis.detectors.common import nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
@@ -12,6 +11,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.per_kernel import per_module
 from tilewright.source.model import Kernel, Module
+from tilewright.source.node_memo import per_node
 
 _IN_KERNELS = frozenset(
     ("len", "list", "range", "float", "int", "isinstance", "getattr", "hasattr", "print")
@@ -75,7 +75,7 @@ def _read(kernel: Kernel) -> Iterator[ast.Name]:
             yield node
 
 
-@lru_cache(maxsize=512)
+@per_node
 def _outside_body(function: ast.FunctionDef) -> frozenset[int]:
     """What Python evaluates and not the compiler, and what is raised where nothing compiles."""
     parts: list[ast.AST] = [*function.decorator_list, function.args]
@@ -138,7 +138,7 @@ def _plain(module: Module) -> dict[str, ast.stmt]:
     return {name: statement for name, statement in found.items() if counts[name] == 1}
 
 
-@lru_cache(maxsize=64)
+@per_node
 def _plainly_bound_in(tree: ast.Module) -> tuple[tuple[str, ast.stmt], ...]:
     named = ((_plainly_bound(statement), statement) for statement in tree.body)
     return tuple((name, statement) for name, statement in named if name is not None)
@@ -176,25 +176,16 @@ def looks_names_up_at_run_time(module: Module) -> bool:
     return any(map(module.lookup.says, _AT_RUN_TIME))
 
 
+@per_module
 def bound_in_module(module: Module) -> frozenset[str]:
     """Names bound at module level, in whichever branch, and those declared global."""
-    return _bound_in_module(module.tree, _declares_globals(module))
+    return frozenset(times_bound_in_module(module)) | {"__name__", "__file__", "__doc__"}
 
 
-@lru_cache(maxsize=64)
-def _bound_in_module(tree: ast.Module, global_lines: tuple[int, ...]) -> frozenset[str]:
-    bound = bindings(tree, global_lines=global_lines)
-    return frozenset(bound) | {"__name__", "__file__", "__doc__"}
-
-
+@per_module
 def times_bound_in_module(module: Module) -> Mapping[str, int]:
     """How often each module-level name is bound."""
-    return _times_bound(module.tree, _declares_globals(module))
-
-
-@lru_cache(maxsize=64)
-def _times_bound(tree: ast.Module, global_lines: tuple[int, ...]) -> Counter[str]:
-    return Counter(bindings(tree, global_lines=global_lines))
+    return Counter(bindings(module.tree, global_lines=_declares_globals(module)))
 
 
 def _declares_globals(module: Module) -> tuple[int, ...]:
@@ -220,7 +211,7 @@ def bindings(tree: ast.Module, *, global_lines: tuple[int, ...]) -> Iterator[str
             pending.extend(ast.iter_child_nodes(node))
 
 
-@lru_cache(maxsize=4096)
+@per_node
 def _declared_global(node: ast.AST) -> tuple[str, ...]:
     return tuple(
         n for inner in ast.walk(node) if isinstance(inner, ast.Global) for n in inner.names
@@ -232,12 +223,12 @@ def bound_in_file(module: Module) -> frozenset[str]:
     return _bound_below(module.tree)
 
 
-@lru_cache(maxsize=64)
+@per_node
 def _bound_below(node: ast.Module) -> frozenset[str]:
     return frozenset(name for inner in ast.walk(node) for name in _names(inner))
 
 
-@lru_cache(maxsize=512)
+@per_node
 def names_bound_in(function: ast.FunctionDef) -> frozenset[str]:
     """Parameters and local names of a function, in whichever branch."""
     return frozenset(name for inner in nodes_of(function) for name in _names(inner))

@@ -9,11 +9,14 @@ from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.knowledge.api import Version
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 
+_ASKED = re.compile(r"getsource(?:lines)?\(\s*(\w+)")
+_REPLACED = re.compile(r"\b(\w+)(?=(?:\.fn)?\.(?:_?src|_unsafe_update_src)\b)")
 _NEVER: dict[type[ast.AST], str] = {
     ast.Try: "try",
     ast.TryStar: "try",
@@ -85,17 +88,15 @@ def _is_template(module: Module, kernel: Kernel) -> bool:
         for node in nodes_of(kernel.node)
     ):
         return True
-    # To build an expression for each kernel costs more than all else here.
+    return kernel.name in _names_with_source(module)
+
+
+@per_module
+def _names_with_source(module: Module) -> frozenset[str]:
+    """Names whose source the text asks for, or replaces."""
     if not module.lookup.says("getsource") and not module.lookup.says("src"):
-        return False
-    name = re.escape(kernel.name)
-    return (
-        re.search(
-            rf"getsource(?:lines)?\(\s*{name}\b|\b{name}(?:\.fn)?\.(?:_?src|_unsafe_update_src)\b",
-            module.text,
-        )
-        is not None
-    )
+        return frozenset()
+    return frozenset((*_ASKED.findall(module.text), *_REPLACED.findall(module.text)))
 
 
 def _refused(

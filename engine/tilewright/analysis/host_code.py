@@ -1,0 +1,238 @@
+"""Which statements of a file that are no kernels have to do with which kernels, by name."""
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from tilewright.source.node_memo import per_node
+
+UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FILES = 16
+# Detectors ask whether a file says these anywhere, or a name in quotes.
+_PHRASES = (
+    *("globals()", "exec(", "sys.modules[", "import *", "pre_hook", "post_hook"),
+    *(
+        "float64",
+        "double",
+        "ALLOW_NON_CONSTEXPR_GLOBALS",
+        "triton.__version__",
+        "torch_",
+        "triton.language.extra.",
+    ),
+    *(f"program_id({axis}).to(tl.int64)" for axis in (0, 1, 2, "axis=0", "axis=1", "axis=2")),
+)
+_GLOBAL = "global "
+_QUOTED = re.compile(r"[\"'](\w+)[\"']")
+_WORD = re.compile(r"[^\W\d]\w*")
+_CLASS = re.compile(r"\bclass\s+(\w+)")
+
+
+def digest(text: str) -> str:
+    """The identity of a text."""
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a text says that detectors look for in the whole file."""
+
+    phrases: frozenset[str]
+    quoted: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def said_in(text: str) -> Said:
+    """The phrases of a text, and the names that it puts in quotes."""
+    phrases = {phrase for phrase in _PHRASES if phrase in text}
+    if _GLOBAL in text:
+        phrases.update(line for line in text.split("\n") if _GLOBAL in line)
+    return Said(frozenset(phrases), frozenset(_QUOTED.findall(text)))
+
+
+@lru_cache(maxsize=4096)
+def words_in(text: str) -> frozenset[str]:
+    """Every name in a text, strings and comments included."""
+    return frozenset(_WORD.findall(text))
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """A statement at module level that is no kernel.
+
+    Attributes:
+        name: of a function or class; "" for others.
+        defines: its name and those of the classes in it; the names that another statement binds.
+        words: every name in its text, strings and comments included.
+        said: see ``said_in``.
+    """
+
+    name: str
+    is_decorated: bool
+    defines: frozenset[str]
+    words: frozenset[str]
+    said: Said
+    digest: str
+    _among: list[tuple[frozenset[str], frozenset[str]]] = field(default_factory=list, repr=False)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it holds none of the phrases that count for the whole file."""
+        return not self.said.phrases
+
+    def mentions(self, names: frozenset[str]) -> frozenset[str]:
+        """Which of some names are in its text; the last answer is kept by the set itself."""
+        known = self._among[-1] if self._among else None
+        if known is None or known[0] is not names:
+            known = names, self.words & names
+            self._among[:] = [known]
+        return known[1]
+
+
+@lru_cache(maxsize=2048)
+def definition(text: str, name: str, is_decorated: bool) -> Unit:
+    """The unit of a function or class with this text."""
+    defines = frozenset((name, *_CLASS.findall(text)))
+    return Unit(name, is_decorated, defines, words_in(text), said_in(text), digest(text))
+
+
+@lru_cache(maxsize=2048)
+def other_unit(text: str, defines: frozenset[str]) -> Unit:
+    """The unit of any other statement with this text."""
+    return Unit("", False, defines, words_in(text), said_in(text), digest(text))
+
+
+@per_node
+def bound_by(statement: ast.stmt) -> frozenset[str]:
+    """The names that a statement may bind, at any depth."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return frozenset(a.asname or a.name.partition(".")[0] for a in statement.names)
+    found = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _is_target(n)}
+    return frozenset(found | {n.name for n in ast.walk(statement) if isinstance(n, UNITS)})
+
+
+def _is_target(node: ast.Name) -> bool:
+    return not isinstance(node.ctx, ast.Load)
+
+
+class _Reach:
+    """Sets of places that lead to each other; a set is a number with one bit for each place."""
+
+    def __init__(self, to: Mapping[int, int]) -> None:
+        self._to = to
+        self._closed: dict[int, int] = {}
+
+    def from_all(self, places: int) -> int:
+        """Some places, those they lead to, and so on."""
+        found = 0
+        while places:
+            found |= self._from(_lowest(places))
+            places &= ~found
+        return found
+
+    def _from(self, place: int) -> int:
+        known = self._closed.get(place)
+        if known is not None:
+            return known
+        found = pending = 1 << place
+        while pending:
+            one = _lowest(pending)
+            pending ^= 1 << one
+            whole = self._closed.get(one)
+            new = (self._to.get(one, 0) if whole is None else whole) & ~found
+            found |= new
+            # All that a place leads to in the end leads nowhere else.
+            pending = pending | new if whole is None else pending & ~whole
+        self._closed[place] = found
+        return found
+
+
+def _lowest(places: int) -> int:
+    return (places & -places).bit_length() - 1
+
+
+class _Mentions:
+    """Which units mention which others: the same for all versions that mention the same.
+
+    Args:
+        rows: of each unit its place, what it defines, and which names of the file it says.
+    """
+
+    def __init__(self, rows: tuple[tuple[int, frozenset[str], frozenset[str]], ...]) -> None:
+        self.defined: dict[str, int] = {}
+        self.naming: dict[str, int] = {}
+        for place, defines, says in rows:
+            for name in defines:
+                self.defined[name] = self.defined.get(name, 0) | 1 << place
+            for name in says:
+                self.naming[name] = self.naming.get(name, 0) | 1 << place
+        self.names = frozenset(self.defined)
+        self.down = _Reach({place: self.that_define(says) for place, _, says in rows})
+        self.up = _Reach({place: self.that_name(defines) for place, defines, _ in rows})
+
+    def that_define(self, names: Iterable[str]) -> int:
+        """The units that define one of some names."""
+        found = 0
+        for name in names:
+            found |= self.defined.get(name, 0)
+        return found
+
+    def that_name(self, names: Iterable[str]) -> int:
+        """The units whose text holds one of some names of the file."""
+        found = 0
+        for name in names:
+            found |= self.naming.get(name, 0)
+        return found
+
+
+_mentions = lru_cache(maxsize=_FILES)(_Mentions)
+
+
+@lru_cache(maxsize=_FILES)
+def _same(names: frozenset[str]) -> frozenset[str]:
+    """The one object for equal sets."""
+    return names
+
+
+class HostCode:
+    """The statements of a file that are no kernels, and which mention which others by name.
+
+    What a kernel reads of the module level is what it names: whether a name is bound, how often,
+    and to what all follows from the statements that bind it. Made by ``host_code``.
+    """
+
+    def __init__(self, units: tuple[tuple[int, Unit], ...], kernels: frozenset[str]) -> None:
+        self._units = dict(units)
+        defined = (unit.defines for _, unit in units)
+        names = _same(kernels.union(*defined))
+        self._mentions = _mentions(tuple((p, u.defines, u.mentions(names)) for p, u in units))
+        self._digests: dict[int, str] = {}
+
+    def around(self, kernels: Iterable[str], words: frozenset[str], own: Iterable[int]) -> str:
+        """The identity of the host code that some kernels may depend on.
+
+        That are the units that name them, those that mention these, and so on; and what all of
+        these and the kernels mention, and so on.
+
+        Args:
+            kernels: their names.
+            words: every name in their texts.
+            own: places of units that count as well.
+        """
+        all_units = self._mentions
+        above = all_units.that_name(kernels)
+        for place in own:
+            above |= 1 << place if place in self._units else 0
+        below = all_units.that_define(words & all_units.names)
+        reached = all_units.down.from_all(all_units.up.from_all(above) | below)
+        found = self._digests.get(reached)
+        if found is None:
+            digests = (unit.digest for place, unit in self._units.items() if reached >> place & 1)
+            found = self._digests[reached] = digest(" ".join(digests))
+        return found
+
+
+host_code = lru_cache(maxsize=_FILES)(HostCode)
+"""The host code of some units by place, and the names of the kernels; made once for the same."""
