@@ -56,12 +56,13 @@ async def fresh(tmp_path: Path) -> AsyncIterator[Conversation]:
 
 @pytest_asyncio.fixture
 async def keyed(tmp_path: Path, forked_server: list[str]) -> AsyncIterator[Conversation]:
-    """The same in an environment with keys and a log; ``spied`` and ``server.log`` lie beside."""
+    """The same in an environment with keys and a log; ``spied`` is in its folder, the log next to it."""
     extra = {
         "OPENAI_API_KEY": "sk-from-the-environment",
         "TILEWRIGHT_MODEL_KEYS": '{"https://models.example/v1/": "sk-from-the-editor"}',
         "TEST_SPY": str(tmp_path / "spied"),
-        "TEST_LOG": str(tmp_path / "server.log"),
+        # Not in the folder that the server watches: each line of the log would lead to another.
+        "TEST_LOG": str(tmp_path.with_suffix(".log")),
     }
     environment = {**os.environ, **extra}
     environment.pop("OPENAI_BASE_URL", None)

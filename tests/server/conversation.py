@@ -6,11 +6,13 @@ import itertools
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
 from pygls import uris
+from pygls.protocol import default_converter
 from pytest_lsp import LanguageClient, make_test_lsp_client
 
 FAKE_SERVER = [sys.executable, str(Path(__file__).with_name("fake_server.py"))]
@@ -233,13 +235,19 @@ async def until(holds: Callable[[], Any]) -> None:
         await asyncio.sleep(0.01)
 
 
+@cache
+def _converter() -> Any:
+    """One for all clients: it generates code for each type of message that it meets."""
+    converter = default_converter()
+    # lsprotocol cannot read this union, which only clients are sent.
+    converter.register_structure_hook(types.NotebookDocumentSyncOptions, lambda value, _: value)
+    return converter
+
+
 def make_client() -> LanguageClient:
     """pytest-lsp's client, with an editor's answers to what this server asks."""
     client = make_test_lsp_client()
-    # lsprotocol cannot read this union, which only clients are sent.
-    client.protocol._converter.register_structure_hook(
-        types.NotebookDocumentSyncOptions, lambda value, _: value
-    )
+    client.protocol._converter = _converter()
 
     @client.feature(types.WORKSPACE_APPLY_EDIT)
     async def apply_edit(

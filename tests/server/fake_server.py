@@ -4,10 +4,20 @@ Run as a process by the tests: what the engine finds in a kernel is not their su
 """
 
 import ast
+import contextlib
+import gc
 import logging
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+import attrs
+from cattrs.errors import StructureHandlerNotFoundError
+from lsprotocol import types
+from pygls.protocol import default_converter
+from pygls.server import JsonRPCServer
 
 import protocol_first  # noqa: F401
 
@@ -18,6 +28,7 @@ from tilewright.source.model import Module
 from tilewright_server.backend import Engine
 from tilewright_server.entry import serve
 from tilewright_server.features import create_server
+from tilewright_server.lazy import lazy_modules
 
 ENGINE = (sys.executable, str(Path(__file__).with_name("fake_engine.py")))
 HOST = (*ENGINE, "--host")
@@ -91,13 +102,58 @@ def rewrites_for(issue_id: str) -> tuple[Rewrite, ...]:
     return tuple(rewrite for rewrite in known if rewrite.issue == issue_id)
 
 
+_ON_DEMAND = (
+    "tilewright.captures.problem",
+    "tilewright.certificates.files",
+    "tilewright.checking.certified",
+    "tilewright.checking.entry",
+    "watchdog.observers",
+)
+
+
 def preload() -> None:
-    """Import and read what every server needs, so that forks have it."""
-    from tilewright.knowledge.base import taxonomy
+    """Import, read and generate what every server needs, so that forks have it."""
+    from tilewright.hardware.chips import chip
+    from tilewright.knowledge.api import language_api
+    from tilewright.knowledge.base import constraints, taxonomy
+    from tilewright.knowledge.explain import explain
+    from tilewright.knowledge.language_notes import language_note, launch_options
     from tilewright.source import parse_module
 
     taxonomy()
+    constraints("cuda:90", language_api().last)
+    chip("cuda:90")
+    explain("dot_accumulator")
+    language_note("tl.load")
+    launch_options()
     parse_module("import triton\n", "preloaded.py")
+    create_server(Engine(), ENGINE, HOST)  # it names the modules of its handlers
+    for module in (*lazy_modules(), *_ON_DEMAND):
+        import_module(module)
+    _share_converter()
+    gc.freeze()
+
+
+def _share_converter() -> None:
+    """Have every server take one converter, whose code for each type of message is generated.
+
+    A process has one server, so that nothing is shared between two.
+    """
+    converter = default_converter()
+    for kind in vars(types).values():
+        if isinstance(kind, type) and attrs.has(kind):
+            # A few are never sent to a server: no hook can be made of them.
+            with contextlib.suppress(StructureHandlerNotFoundError):
+                converter.get_structure_hook(kind)
+            converter.get_unstructure_hook(kind)
+    original = JsonRPCServer.__init__
+
+    def with_shared(
+        server: JsonRPCServer, protocol: Any, factory: object, workers: int | None = None
+    ) -> None:
+        original(server, protocol, lambda: converter, workers)
+
+    JsonRPCServer.__init__ = with_shared  # type: ignore[method-assign]
 
 
 def main() -> int:

@@ -220,7 +220,7 @@ async def test_no_key_is_in_what_the_server_shows_or_logs(keyed: Conversation) -
     job = await run(keyed)
     await keyed.execute("tilewright.debugInfo")
     assert (await keyed.execute("tilewright.models"))["key"] == "editor"
-    log = (keyed.folder / "server.log").read_text()
+    log = keyed.folder.with_suffix(".log").read_text()
     assert "tilewright.debugInfo" in log, "the log has what was said"
     assert any("sk-" not in text and "models.example" in text for text in received)
     for key in KEYS:
