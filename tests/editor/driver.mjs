@@ -15,6 +15,9 @@ const CHROMIUM_FLAGS = [
   "--disable-sync",
 ];
 
+/** Longer than anything takes, also on a busy machine: it only ends a wait that is in vain. */
+export const PATIENCE_MS = 300_000;
+
 const USER_SETTINGS = {
   "workbench.startupEditor": "none",
   "workbench.reduceMotion": "on",
@@ -85,13 +88,14 @@ export class Editor {
     server.stdout.on("data", (chunk) => (log += chunk));
     server.stderr.on("data", (chunk) => (log += chunk));
     try {
-      await until(() => log.includes("HTTP server listening"), "the editor's server to listen", 30_000);
+      await until(() => log.includes("HTTP server listening"), "the editor's server to listen");
       const { chromium } = createRequire(path.join(install, "package.json"))("playwright-core");
       const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: CHROMIUM_FLAGS });
       const page = await browser.newPage({ viewport: { width: 1400, height: 860 } });
+      page.setDefaultTimeout(PATIENCE_MS);
       const editor = new Editor(server, browser, page, screenshots);
       await page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`);
-      await page.waitForSelector(".monaco-workbench .explorer-folders-view", { timeout: 60_000 });
+      await page.waitForSelector(".monaco-workbench .explorer-folders-view");
       return editor;
     } catch (error) {
       process.kill(-server.pid, "SIGKILL");
@@ -163,10 +167,10 @@ export class Editor {
     const offered = ".action-widget .monaco-list-row.action";
     return until(async () => {
       await this.press("Control+.");
-      await this.page.waitForSelector(offered, { timeout: 5_000 }).catch(() => undefined);
+      await this.page.waitForSelector(offered, { timeout: 20_000 }).catch(() => undefined);
       const titles = await this.texts(offered);
       return titles.length > 0 && titles;
-    }, "the light bulb's menu", 30_000);
+    }, "the light bulb's menu");
   }
 
   /** Chooses an entry of the open light bulb menu; by key, since an invisible sheet catches clicks beside the menu. */
@@ -190,7 +194,7 @@ export class Editor {
   }
 
   /** Waits until one of the texts that a selector finds matches, and returns it. */
-  async waitText(selector, pattern, ms = 20_000) {
+  async waitText(selector, pattern, ms = PATIENCE_MS) {
     let seen = [];
     const found = async () => (seen = await this.texts(selector)).find((text) => pattern.test(text));
     try {
@@ -202,7 +206,7 @@ export class Editor {
 }
 
 /** Asks again and again until the answer is true-ish, and returns it. */
-export async function until(ask, what, ms = 20_000) {
+export async function until(ask, what, ms = PATIENCE_MS) {
   const end = Date.now() + ms;
   for (;;) {
     const answer = await ask();

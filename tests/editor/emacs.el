@@ -31,7 +31,7 @@
 ;; The keys that a person would press in the menus.
 (setq eglot-autoshutdown nil
       eglot-sync-connect 60
-      eglot-connect-timeout 120
+      eglot-connect-timeout 300
       make-backup-files nil
       create-lockfiles nil)
 (defun completing-read (prompt collection &rest _)
@@ -68,7 +68,7 @@
                     (append (of 'command) (list :initializationOptions (of 'settings))))))
   (apply #'eglot (eglot--guess-contact))
   (unless (bound-and-true-p flymake-mode) (flymake-mode 1))
-  (await "diagnostics" 60 #'codes)
+  (await "diagnostics" 300 #'codes)
   (keep 'diagnostics
         (vconcat (mapcar (lambda (one)
                            (list (cons 'code (plist-get (cdr (assoc 'eglot-lsp-diag (flymake-diagnostic-data one))) :code))
@@ -80,10 +80,10 @@
   (goto-char (match-beginning 0))
   (let ((before (buffer-chars-modified-tick)))
     (act (of 'fix 'title))
-    (await "the quick fix" 60 (lambda () (/= before (buffer-chars-modified-tick)))))
+    (await "the quick fix" 300 (lambda () (/= before (buffer-chars-modified-tick)))))
   (keep 'fixed (buffer-substring-no-properties (point-min) (point-max)))
   (save-buffer)
-  (await "diagnostics of the fixed text" 60 (lambda () (not (member (of 'fix 'issue) (codes)))))
+  (await "diagnostics of the fixed text" 300 (lambda () (not (member (of 'fix 'issue) (codes)))))
   (goto-char (point-min))
   (re-search-forward "^def ")
   (act (of 'optimize 'title))

@@ -11,7 +11,7 @@ local function finish(problem)
   for _, client in ipairs(vim.lsp.get_active_clients()) do
     client.stop()
   end
-  vim.wait(5000, function() return #vim.lsp.get_active_clients() == 0 end, 50)
+  vim.wait(60000, function() return #vim.lsp.get_active_clients() == 0 end, 50)
   vim.cmd('qall!')
 end
 
@@ -65,20 +65,20 @@ local function session()
     },
   })
   vim.lsp.buf_attach_client(0, id)
-  await('diagnostics', 60000, function() return #vim.diagnostic.get(0) > 0 end)
+  await('diagnostics', 300000, function() return #vim.diagnostic.get(0) > 0 end)
   seen.diagnostics = vim.tbl_map(function(one)
     return { code = one.code, line = one.lnum, message = one.message, source = one.source }
   end, vim.diagnostic.get(0))
 
   vim.fn.search('\\V' .. scenario.fix.place)
   local before = act(scenario.fix.title)
-  await('the quick fix', 60000, function()
+  await('the quick fix', 300000, function()
     return vim.api.nvim_buf_get_changedtick(0) ~= before
   end)
   seen.fixed = text()
   vim.cmd('write')
   -- The next menu is about the text that the server has read.
-  await('diagnostics of the fixed text', 60000, function()
+  await('diagnostics of the fixed text', 300000, function()
     return not vim.tbl_contains(
       vim.tbl_map(function(one) return one.code end, vim.diagnostic.get(0)),
       scenario.fix.issue

@@ -22,9 +22,9 @@ export async function webview(editor) {
 export async function kernels(editor) {
   await editor.open("layernorm.py");
   await editor.goTo(1);
-  await editor.waitText(LENS, /cuda:90: \d+ registers/, 90_000);
+  await editor.waitText(LENS, /cuda:90: \d+ registers/);
   await editor.command("View: Show Tilewright");
-  const row = await editor.waitText(ROWS, /layernorm_kernel.*of roof/, 90_000);
+  const row = await editor.waitText(ROWS, /layernorm_kernel.*of roof/);
   const rows = await editor.texts(ROWS);
   await editor.screenshot("11-kernels");
   await editor.page.locator(ROWS, { hasText: "linear_gelu_kernel" }).first().click();
@@ -37,9 +37,9 @@ export async function kernels(editor) {
 /** All chips, with what can be had for each here. */
 export async function chipList(editor) {
   await editor.open("softmax.py");
-  await editor.waitText(CHIP, /cuda:90/, 30_000);
+  await editor.waitText(CHIP, /cuda:90/);
   await editor.page.locator(`${CHIP} a`).click();
-  await editor.page.waitForSelector(PICKS, { timeout: 60_000 });
+  await editor.page.waitForSelector(PICKS);
   await editor.screenshot("11-chips");
   const shown = await editor.texts(PICKS);
   await editor.page.keyboard.type("neuron");
@@ -56,15 +56,15 @@ export async function chipList(editor) {
 export async function twoChips(editor) {
   await editor.open("softmax.py");
   await editor.goTo(1);
-  await editor.waitText(LENS, /cuda:90: \d+ registers/, 90_000);
+  await editor.waitText(LENS, /cuda:90: \d+ registers/);
   await editor.page.locator(`${LENS} a`, { hasText: "cuda:90" }).first().click();
-  await editor.waitText(".tab", /softmax_kernel@\w+ cuda:90 sass/, 60_000);
+  await editor.waitText(".tab", /softmax_kernel@\w+ cuda:90 sass/);
   await editor.page.locator(".tab", { hasText: "cuda:90 sass" }).click();
   await editor.command("Tilewright: Compare with Another Chip");
-  await editor.page.waitForSelector(PICKS, { timeout: 60_000 });
+  await editor.page.waitForSelector(PICKS);
   await editor.page.keyboard.type("hip:gfx942");
   await editor.press("Enter");
-  const tab = await editor.waitText(".tab", /softmax_kernel@\w+ hip:gfx942/, 90_000);
+  const tab = await editor.waitText(".tab", /softmax_kernel@\w+ hip:gfx942/);
   await editor.focusEditor();
   await editor.goTo(15);
   const groups = ".editor-group-container";
@@ -90,12 +90,12 @@ export async function runPanel(editor) {
   await editor.command("Tilewright: Show Runs");
   const frame = await webview(editor);
   const status = frame.locator(".status");
-  await until(async () => /running/.test((await status.allInnerTexts()).join(" ")), "the run in the panel", 60_000);
+  await until(async () => /running/.test((await status.allInnerTexts()).join(" ")), "the run in the panel");
   await editor.screenshot("12-running");
-  await editor.page.locator(".notification-toast a.monaco-button", { hasText: "Discard" }).click({ timeout: 180_000 });
+  await editor.page.locator(".notification-toast a.monaco-button", { hasText: "Discard" }).click();
   const over = async () => /^(done|cancelled)/.test((await status.allInnerTexts()).join(" "));
-  await until(over, "the run to be over", 60_000);
-  await until(async () => (await frame.locator("figure svg").count()) > 1, "the charts", 60_000);
+  await until(over, "the run to be over");
+  await until(async () => (await frame.locator("figure svg").count()) > 1, "the charts");
   await editor.press("Escape");
   const page = async (selector) => (await frame.locator(selector).allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
   const seen = { status: await page(".status"), tree: await page(".leaf"), charts: await page("figure"), figures: await page("tr") };
@@ -103,11 +103,11 @@ export async function runPanel(editor) {
   await frame.locator(".leaf.kept").first().click();
   seen.candidate = (await page("#candidate")).join(" ");
   await frame.locator("button[data-diff]").first().click();
-  await editor.page.waitForSelector(".monaco-diff-editor .line-insert", { timeout: 30_000 });
+  await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
   await editor.screenshot("12-candidate-diff");
   await (await webview(editor)).locator("button[data-apply]").first().click();
-  await editor.page.locator(".notification-toast a.monaco-button", { hasText: "Apply" }).click({ timeout: 30_000 });
-  await editor.page.waitForSelector('.tab.dirty[data-resource-name="softmax.py"]', { timeout: 30_000 });
+  await editor.page.locator(".notification-toast a.monaco-button", { hasText: "Apply" }).click();
+  await editor.page.waitForSelector('.tab.dirty[data-resource-name="softmax.py"]');
   await editor.screenshot("12-part-applied");
   await editor.open("softmax.py");
   await editor.command("File: Revert File");
@@ -121,7 +121,7 @@ export async function firstSquiggle(editor, began) {
   await editor.open("matmul.py");
   const shown = Date.now();
   await editor.goTo(41);
-  await editor.page.waitForSelector(".squiggly-warning, .squiggly-info, .squiggly-error", { timeout: 60_000 });
+  await editor.page.waitForSelector(".squiggly-warning, .squiggly-info, .squiggly-error");
   const marked = Date.now();
   await editor.screenshot("13-first-squiggle");
   const seconds = (from, to) => Math.round((to - from) / 100) / 10;

@@ -179,7 +179,6 @@ def test_the_key_of_the_editor_reaches_the_endpoint_and_no_file(reports: Reports
 def test_a_cancelled_optimization_stops_and_changes_nothing(reports: Reports) -> None:
     facts = seen(reports, "cancel")
     assert all(vendor in target for vendor, target in zip(VENDORS, facts["targets"], strict=True))
-    assert facts["secondsToStop"] < 10
     assert facts["unchanged"]
     assert "engine_process" in facts["running"]["command"]
     assert facts["left"] == []

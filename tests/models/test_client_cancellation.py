@@ -30,7 +30,7 @@ def test_cancellation_closes_the_request_in_flight(setup: Setup) -> None:
     wait_until(lambda: bool(server.completions))
     cancelled = time.monotonic()
     client.cancel()
-    thread.join(10)
+    thread.join(50)
     assert len(raised) == 1
     wait_until(lambda: bool(server.hung_up))
     assert server.hung_up[0] - cancelled < 30, "the reply would have come after 60 s"
@@ -51,7 +51,7 @@ def test_cancellation_at_any_moment_ends_every_call(setup: Setup) -> None:
             begun: threading.Barrier = begun,
             ended: threading.Semaphore = ended,
         ) -> None:
-            begun.wait(10)
+            begun.wait(60)
             try:
                 client.complete(ask(setup.choice(server), sample=n))
             except Stopped:
@@ -59,10 +59,10 @@ def test_cancellation_at_any_moment_ends_every_call(setup: Setup) -> None:
 
         for n in range(6):
             threading.Thread(target=call, args=(n,), daemon=True).start()
-        begun.wait(10)
+        begun.wait(60)
         time.sleep(moment * 0.002)
         client.cancel()
-        assert all(ended.acquire(timeout=20) for _ in range(6)), moment
+        assert all(ended.acquire(timeout=50) for _ in range(6)), moment
 
 
 def test_cancellation_ends_calls_that_wait_for_their_turn(setup: Setup) -> None:
@@ -80,5 +80,5 @@ def test_cancellation_ends_calls_that_wait_for_their_turn(setup: Setup) -> None:
         threading.Thread(target=call, args=(n,), daemon=True).start()
     wait_until(lambda: bool(server.completions))
     client.cancel()
-    assert all(ended.acquire(timeout=10) for _ in range(4))
+    assert all(ended.acquire(timeout=50) for _ in range(4))
     assert len(server.completions) == 1

@@ -56,7 +56,7 @@ async def fresh(tmp_path: Path) -> AsyncIterator[Conversation]:
 
 @pytest_asyncio.fixture
 async def keyed(tmp_path: Path, forked_server: list[str]) -> AsyncIterator[Conversation]:
-    """The same in an environment with keys and a log; ``spied`` is in its folder, the log next to it."""
+    """The same in an environment with keys and a log; and a log."""
     extra = {
         "OPENAI_API_KEY": "sk-from-the-environment",
         "TILEWRIGHT_MODEL_KEYS": '{"https://models.example/v1/": "sk-from-the-editor"}',

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conversation import Conversation, alive, until
+from conversation import HANGS_S, Conversation, alive, until
 
 import tilewright_server
 
@@ -25,7 +25,7 @@ async def _deaf_engine(talk: Conversation, folder: Path) -> tuple[int, int]:
 async def test_orderly_end_stops_jobs_and_exits_0(fresh: Conversation, tmp_path: Path) -> None:
     await fresh.begin()
     engine, child = await _deaf_engine(fresh, tmp_path)
-    await asyncio.wait_for(fresh.client.shutdown_session(), 4)
+    await asyncio.wait_for(fresh.client.shutdown_session(), HANGS_S)
     process = fresh.client._server
     assert process is not None
     assert process.returncode == 0
@@ -37,7 +37,7 @@ async def test_exit_without_shutdown_exits_1(fresh: Conversation) -> None:
     fresh.client.exit(None)
     process = fresh.client._server
     assert process is not None
-    assert await asyncio.wait_for(process.wait(), 5) == 1
+    assert await asyncio.wait_for(process.wait(), HANGS_S) == 1
 
 
 async def test_killed_server_takes_the_engine_with_it(fresh: Conversation, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ async def test_closed_pipe_ends_server_and_engine(fresh: Conversation, tmp_path:
     assert process is not None
     assert process.stdin is not None
     process.stdin.close()
-    assert await asyncio.wait_for(process.wait(), 5) == 1
+    assert await asyncio.wait_for(process.wait(), HANGS_S) == 1
     await until(lambda: not alive(engine) and not alive(child))
 
 

@@ -20,7 +20,7 @@ from tilewright.strategies.observer import Silent
 from tilewright.targets.registry import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SPILLS = 'triton.Config({"BLOCK": 8192}, num_warps=1)'
+SPILLS = 'triton.Config({"BLOCK": 2048}, num_warps=1, maxnreg=32)'
 FITS = 'triton.Config({"BLOCK": 1024}, num_warps=4)'
 
 

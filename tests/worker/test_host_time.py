@@ -43,14 +43,14 @@ def test_what_takes_longer_is_stopped_even_if_it_catches_that_once() -> None:
         pytest.raises(TookTooLongError, match=r"host code ran for 0\.05 s"),
         host_timeout.limited(0.05),
     ):
-        time.sleep(5)
+        time.sleep(60)
     time.sleep(0.1)  # nothing rings afterwards
 
 
 def test_a_compiler_may_take_its_time() -> None:
-    with host_timeout.limited(0.1):
+    with host_timeout.limited(1.5):
         with host_timeout.not_counted():
-            time.sleep(0.3)
+            time.sleep(1.6)
         time.sleep(0.01)
 
 
@@ -60,7 +60,7 @@ from tilewright.worker.jobs import measure
 from tilewright.worker.loading.entry_point import load_for
 
 job = json.loads(sys.argv[1])
-measure.HOST_CODE_S = 0.5
+measure.HOST_CODE_S = float(sys.argv[2])
 notes = []
 measure.compile_ahead(job, load_for(job.get("entry"), job["module"]), ("cuda", "90"), notes)
 print(json.dumps(notes))
@@ -71,10 +71,11 @@ print(json.dumps(notes))
 @pytest.mark.slow
 @pytest.mark.triton
 @pytest.mark.parametrize(
-    ("name", "told"), [("holds_on", ["host code ran for 0.5 s"]), ("returns", [])]
+    ("name", "limit_s", "told"),
+    [("holds_on", 0.5, ["host code ran for 0.5 s"]), ("returns", 60.0, [])],
 )
 def test_compiling_ahead_ends_where_memory_without_end_is_asked_for(
-    name: str, told: list[str], tmp_path: Path
+    name: str, limit_s: float, told: list[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "endless.py"
     path.write_text(ENDLESS)
@@ -82,8 +83,8 @@ def test_compiling_ahead_ends_where_memory_without_end_is_asked_for(
         "device": "cuda:0", "module": str(path), "case": case_of(tensor("x", 4)),
         "entry": {"kind": "function", "name": name},
     }  # fmt: skip
-    command = [sys.executable, "-c", AHEAD, json.dumps(job)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    command = [sys.executable, "-c", AHEAD, json.dumps(job), str(limit_s)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     notes = json.loads(ended.stdout)
     assert len(notes) == len(told)
     assert all(part in note for part, note in zip(told, notes, strict=True))
