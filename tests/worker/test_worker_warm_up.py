@@ -19,7 +19,7 @@ from tilewright.worker.host import absent_device
 absent_device._may_have_gpu = lambda: True
 {how}
 jobs.preload()
-jobs.warm_up_for({"kind": "capture"})
+jobs.warm_up_for(dict(kind="capture"))
 print(len(asked))
 """
 NO_NVML = "absent_device._nvml = lambda: None"

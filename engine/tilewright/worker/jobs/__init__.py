@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..loading import import_stamps
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 COMPILERS = ("compile_xpu",)
 _COMPILING = {"compile", "compile_xpu"}
+_FAKING = {"capture", "size", "measure"}
 _KEPT_ON_DISK = _COMPILING | {"capture", "specialize"}
 """Whose answers hold as long as the files that they depend on."""
 _MODULES = {
@@ -49,6 +51,8 @@ def warm_up_for(job: Job[Any]) -> None:
         prewarm.before_compiling()
     elif job.get("kind") != "probe" and uses_gpu(job):
         prewarm.before_launching()
+    if job.get("kind") in _FAKING:
+        _warm_up_fake_tensors()
 
 
 def preload(compile_only: bool = False) -> None:
@@ -57,10 +61,15 @@ def preload(compile_only: bool = False) -> None:
         for kind in COMPILERS:
             importlib.import_module(f".{_MODULES[kind]}", __name__)
         return
-    from ..host import absent_device
-
     for name in _MODULES.values():
         importlib.import_module(f".{name}", __name__)
+
+
+@cache
+def _warm_up_fake_tensors() -> None:
+    """Before the first job that needs them: the import takes a third of a worker's start."""
+    from ..host import absent_device
+
     absent_device.warm_up()
 
 
