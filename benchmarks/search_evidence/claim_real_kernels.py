@@ -199,7 +199,8 @@ def _auto_gains(results: Results) -> Finding:
 def _live() -> Iterator[Finding]:
     """What ``live_searches.py`` found on a GPU."""
     found = json.loads(LIVE.read_text("utf-8")) if LIVE.is_file() else {}
-    stems = dict.fromkeys(name.partition(".")[0] for name in found)
+    # A tiling has no pair.
+    stems = [name.removesuffix(".staged") for name in found if name.endswith(".staged")]
     said, pairs = [], []
     for stem in stems:
         staged, auto = (_end(found.get(f"{stem}.{one}")) for one in ("staged", "auto"))

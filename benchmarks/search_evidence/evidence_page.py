@@ -77,8 +77,8 @@ def stored(name: str) -> Evidence:
     return Evidence(f"claim_{name}.py", (finding,))
 
 
-def keep(name: str, evidence: Evidence) -> None:
-    """Write results with date and machine."""
+def keep(name: str, evidence: Evidence) -> Evidence:
+    """Write results with date and machine; the same results with these."""
     if not evidence.machine:
         date, machine = time.strftime("%Y-%m-%d"), f"{platform.machine()}, Python"
         told = f"{date}, {machine} {platform.python_version()}"
@@ -86,6 +86,7 @@ def keep(name: str, evidence: Evidence) -> None:
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps(_short(dump(evidence)), separators=(",", ":")) + "\n"
     (RESULTS / f"claim_{name}.json").write_text(text, "utf-8")
+    return evidence
 
 
 def _short(value: Any) -> Any:
@@ -170,7 +171,7 @@ def gather(chosen: Sequence[str], size: str, anew: Sequence[str]) -> dict[str, E
                 found[name] = future.result()
                 print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     for name in anew:
-        keep(name, found[name])
+        found[name] = keep(name, found[name])
     return {name: found[name] for name in chosen}
 
 
