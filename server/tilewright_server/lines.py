@@ -6,6 +6,8 @@
 import re
 from functools import cached_property
 
+from tilewright.source.text import LineIndex
+
 _END = re.compile(r"\r\n|\n|\r")
 
 
@@ -14,7 +16,7 @@ class LineTable:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts: tuple[int, ...] = (0, *(found.end() for found in _END.finditer(text)))
+        self._starts: tuple[int, ...] = LineIndex(text).starts
 
     @property
     def count(self) -> int:

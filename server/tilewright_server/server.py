@@ -17,6 +17,7 @@ from tilewright_server.background_compile import Compiling
 from tilewright_server.chip import ChipChoice
 from tilewright_server.context import ServerContext
 from tilewright_server.fixes import FixService
+from tilewright_server.idle_collection import IdleCollection
 from tilewright_server.jobs.fix_verification import AppliedFixes
 from tilewright_server.jobs.manager import Job
 from tilewright_server.jobs.notify import announce
@@ -65,6 +66,7 @@ class TilewrightServer(ServerContext):
         self.watch: FileWatch | None = None
         self.sent_tokens = SentTokens()
         self.last_good = LastGood()
+        self.collection = IdleCollection()
 
     async def parse(self, snapshot: Snapshot) -> Parsed:
         """The kernels of a snapshot, before anything is said of them."""
@@ -154,6 +156,7 @@ class TilewrightServer(ServerContext):
 
     def shutdown(self) -> None:
         self.index.close()
+        self.collection.close()
         if self.watch is not None:
             self.watch.close()
         self.pool.shutdown(wait=False, cancel_futures=True)

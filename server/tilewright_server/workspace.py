@@ -11,16 +11,18 @@ from lsprotocol import types
 from pygls.workspace import TextDocument, Workspace
 
 from tilewright_server import positions
+from tilewright_server.lines import LineTable
 from tilewright_server.notebooks import Notebooks, Source, code_cells
 from tilewright_server.positions import Encoding
 from tilewright_server.snapshot import Snapshot
 
 
-def apply_change(text: str, change: types.TextDocumentContentChangeEvent, kind: Encoding) -> str:
-    """The text after one content change, ranged or whole."""
+def apply_change(
+    text: str, change: types.TextDocumentContentChangeEvent, kind: Encoding, table: LineTable
+) -> str:
+    """The text after one content change, ranged or whole; ``table`` has its lines before."""
     if isinstance(change, types.TextDocumentContentChangeWholeDocument):
         return change.text
-    table = Snapshot("", None, None, None, text, kind).table
     start = positions.to_offset(table, change.range.start, kind)
     end = positions.to_offset(table, change.range.end, kind)
     start, end = min(start, end), max(start, end)
@@ -55,7 +57,7 @@ class SnapshotDocument(TextDocument):
         return tuple(self.snapshot.table.full_lines())
 
     def apply_change(self, change: types.TextDocumentContentChangeEvent) -> None:
-        self._source = apply_change(self.source, change, self.encoding)
+        self._source = apply_change(self.source, change, self.encoding, self.snapshot.table)
         self._snapshot = None
 
 

@@ -1,5 +1,6 @@
 """Edit after edit in published files: the issues are those of a text never seen before."""
 
+import ast
 import random
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tilewright.analysis import analyze
 from tilewright.analysis.issue_cache import IssueCache
 from tilewright.source import parse_module
+from tilewright.source.device_names import device_names
 from tilewright.source.model import Module
 
 _EDITS = 12
@@ -22,11 +24,11 @@ def _files(seed: int) -> list[Path]:
 
 
 def _edited(text: str, rng: random.Random) -> str:
-    """A line more, less, moved, half typed, or with another word or number in it."""
+    """A line more, less, moved, half typed, or with another word or number in it; many pasted."""
     lines = text.split("\n")
     one, two = rng.randrange(len(lines)), rng.randrange(len(lines))
     indent = lines[one][: len(lines[one]) - len(lines[one].lstrip())]
-    match rng.randrange(8):
+    match rng.randrange(10):
         case 0:
             lines.insert(one, "")
         case 1:
@@ -41,6 +43,12 @@ def _edited(text: str, rng: random.Random) -> str:
             lines[one] = lines[one].replace("0", "16", 1).replace("x", "y", 1)
         case 6:
             lines[one] = lines[one].replace(rng.choice(_PIECES), rng.choice(_PIECES))
+        case 7:
+            tops = [n for n, line in enumerate(lines) if line.startswith(("def ", "@", "class "))]
+            place = rng.choice([0, *tops])
+            lines[place:place] = lines[two : two + 40]
+        case 8:
+            lines[:0] = [""] * rng.randrange(1, 4)
         case _:
             lines[one], lines[two] = lines[two], lines[one]
     return "\n".join(lines)
@@ -62,6 +70,13 @@ def _as_new(text: str, path: str, monkeypatch: pytest.MonkeyPatch) -> Module:
         return parse_module(text, path)
 
 
+def _said(module: Module) -> tuple[object, ...]:
+    """What a module says of its text, with all places."""
+    tree = ast.dump(module.tree, include_attributes=True)
+    hosts = sorted(module.host_functions)
+    return module.kernels, module.launches, hosts, device_names(module), tree
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_issues_after_edits_are_those_of_a_new_text(
@@ -73,8 +88,11 @@ def test_issues_after_edits_are_those_of_a_new_text(
         analyze(parse_module(text, str(path)))
         for _ in range(_EDITS):
             text = _edited(text, rng) if rng.random() < 0.8 else whole
-            warm = analyze(parse_module(text, str(path)))
+            edited = parse_module(text, str(path))
+            warm = analyze(edited)
             kept = dict(vars(memory))
             memory.__init__()  # type: ignore[misc]
-            assert warm == analyze(_as_new(text, str(path), monkeypatch)), path.name
+            fresh = _as_new(text, str(path), monkeypatch)
+            assert warm == analyze(fresh), path.name
+            assert _said(edited) == _said(fresh), path.name
             vars(memory).update(kept)

@@ -92,7 +92,7 @@ def test_edit_sequences_keep_the_text(
         )
         change = types.TextDocumentContentChangePartial(range=types.Range(at, to), text=new)
         expected = text[:start] + new + text[end:]
-        text = apply_change(text, change, kind)
+        text = apply_change(text, change, kind, LineTable(text))
         assert text == expected
 
 
@@ -102,7 +102,7 @@ def test_line_edits_turn_old_into_new(old: str, new: str, kind: Encoding) -> Non
     text = old
     for edit in reversed(line_edits(snapshot, new)):
         change = types.TextDocumentContentChangePartial(range=edit.range, text=edit.new_text)
-        text = apply_change(text, change, kind)
+        text = apply_change(text, change, kind, LineTable(text))
     assert text == new
 
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from tilewright.source.model import Language, Module
 from tilewright.source.node_memo import memo_of
 
-_AT_ALL = re.compile(
-    r"cuda|xpu|hip|rocm|gfx|intel_ext|backends|extra|_eu|kpack|nonkdim|grf|native_code"
+_WORDS = (
+    *("cuda", "xpu", "hip", "rocm", "gfx", "intel_ext", "backends", "extra", "_eu", "kpack"),
+    *("nonkdim", "grf", "native_code"),
 )
+"""A text without any of these names no device."""
 _DEVICE = re.compile(r"(cuda|xpu|hip|rocm)(:\d+)?")
 _AMD_CHIP = re.compile(r"gfx[0-9a-f]{3,4}")
 _BACKENDS = {"cuda": "cuda", "xpu": "xpu", "hip": "hip", "rocm": "hip"}
@@ -59,11 +61,11 @@ def device_names(module: Module) -> tuple[DeviceName, ...]:
     """
     if module.lookup.languages == {Language.NKI}:
         return (DeviceName("neuron", "NKI kernels", module.kernels[0].range.line),)
-    if _AT_ALL.search(module.text) is None:
+    if not _says_any(module.text):
         return ()
     kernels = {id(kernel.node) for kernel in module.kernels}
     is_flat = kernels <= {id(statement) for statement in module.tree.body}
-    aliases = [name for name, to in module.names.origins.items() if _AT_ALL.search(to)]
+    aliases = [name for name, to in module.names.origins.items() if _says_any(to)]
     walk = _Walk(module, kernels)
     found: list[DeviceName] = []
     for statement in module.tree.body:
@@ -87,7 +89,11 @@ def _may_name(module: Module, statement: ast.stmt, aliases: Iterable[str]) -> bo
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
     text = "\n".join(module.index.lines[first - 1 : statement.end_lineno])
-    return _AT_ALL.search(text) is not None or any(alias in text for alias in aliases)
+    return _says_any(text) or any(alias in text for alias in aliases)
+
+
+def _says_any(text: str) -> bool:
+    return any(word in text for word in _WORDS)
 
 
 def _options(module: Module) -> Iterator[DeviceName]:

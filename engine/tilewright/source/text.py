@@ -9,7 +9,8 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, count
+from operator import add
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -54,7 +55,8 @@ class LineIndex:
     def starts(self) -> tuple[int, ...]:
         """Code-point offset at which each line begins."""
         if "\r" not in self.text:
-            return (0, *accumulate(len(line) + 1 for line in self.lines[:-1]))
+            ends = accumulate(map(len, self.lines[:-1]))
+            return (0, *map(add, ends, count(1)))
         return (0, *(match.end() for match in _LINE_END.finditer(self.text)))
 
     def column(self, line: int, byte_column: int) -> int:

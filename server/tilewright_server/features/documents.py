@@ -21,6 +21,7 @@ def did_open(server: TilewrightServer, params: types.DidOpenTextDocumentParams) 
 
 def did_change(server: TilewrightServer, params: types.DidChangeTextDocumentParams) -> None:
     """Publish; what is being compiled is taken up again when the typing pauses."""
+    server.collection.changed()
     server.publisher.schedule(params.text_document.uri)
     server.compiling.changed(params.text_document.uri)
     server.run_watch.changed(params.text_document.uri)

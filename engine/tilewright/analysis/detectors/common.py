@@ -1,7 +1,8 @@
 """What several detectors ask: kernels with their flow, aliasing, constexpr environments."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.intervals import Numbers
@@ -116,8 +117,15 @@ def source_numbers(module: Module, kernel: Kernel) -> list[tuple[Launch, Numbers
     return found[:_MAX_ENVIRONMENTS]
 
 
-def stated_arguments(module: Module, kernel: Kernel, launch: Launch) -> dict[str, int]:
+def stated_arguments(module: Module, kernel: Kernel, launch: Launch) -> Mapping[str, int]:
     """Constexpr parameters whose value at a launch stands in the source."""
+    key = stated_arguments, kernel.node, launch.node
+    if key not in module.memo:
+        module.memo[key] = _stated(module, kernel, launch)
+    return cast("Mapping[str, int]", module.memo[key])
+
+
+def _stated(module: Module, kernel: Kernel, launch: Launch) -> dict[str, int]:
     evaluator = Evaluator(module_constants(module.tree), {}, module.names)
     stated = {}
     for name in kernel.constexprs:

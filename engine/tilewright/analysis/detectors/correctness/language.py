@@ -2,10 +2,9 @@
 
 import ast
 import re
-from functools import lru_cache
 
 from tilewright.analysis.detectors.common import TL, nodes_of
-from tilewright.analysis.per_kernel import per_kernel
+from tilewright.analysis.per_kernel import per_kernel, per_module
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
 
@@ -16,20 +15,21 @@ _FORKS = (
 """Chips whose vendors ship a Triton of their own, with names and rules of its own."""
 _WORDS = "|".join(_FORKS)
 _IN_PATH = re.compile(rf"(?:^|[/\\_])(?:{_WORDS})(?=[/\\_.]|$)", re.IGNORECASE)
+_IMPORTED = ("torch_", "triton.language.extra.")
 _IN_IMPORT = re.compile(
     rf"^\s*(?:import|from)\s+(?:torch_(?:{_WORDS})|triton\.language\.extra\.(?:{_WORDS}))\b",
     re.MULTILINE,
 )
 
 
+@per_module
 def is_for_a_fork(module: Module) -> bool:
     """Whether a file is written for a vendor's own Triton, which upstream's rules do not bind."""
-    return _is_fork(module.path, module.text)
-
-
-@lru_cache(maxsize=64)
-def _is_fork(path: str, text: str) -> bool:
-    return _IN_PATH.search(path) is not None or _IN_IMPORT.search(text) is not None
+    if _IN_PATH.search(module.path) is not None:
+        return True
+    # To look for a word is much quicker than the pattern.
+    may_import = any(map(module.lookup.says, _IMPORTED))
+    return may_import and _IN_IMPORT.search(module.text) is not None
 
 
 def language_name(node: ast.expr, names: Names) -> str | None:
