@@ -15,20 +15,17 @@ _BITS = 14_280
 _LOCK = Lock()
 
 
-def parse(text: str, *, is_checked: bool = False) -> ast.Module:
-    """``ast.parse`` of a module, one thread at a time.
-
-    Raises what it raises, and ValueError for what would exhaust the stack of those who walk the
-    tree, and for a number that Python would not print.
-
-    Args:
-        is_checked: its statements were parsed before, on other lines.
-    """
-    with _LOCK:
-        tree = ast.parse(text)
-    if not is_checked:
-        _check(tree)
+def parse(text: str) -> ast.Module:
+    """``parse_unchecked``, and ``check``."""
+    tree = parse_unchecked(text)
+    check(tree)
     return tree
+
+
+def parse_unchecked(text: str) -> ast.Module:
+    """``ast.parse`` of a module, one thread at a time; raises what it raises."""
+    with _LOCK:
+        return ast.parse(text)
 
 
 def parse_expression(text: str) -> ast.Expression:
@@ -37,7 +34,11 @@ def parse_expression(text: str) -> ast.Expression:
         return ast.parse(text, mode="eval")
 
 
-def _check(tree: ast.AST) -> None:
+def check(tree: ast.AST) -> None:
+    """Raise ValueError for what would exhaust the stack of those who walk a tree.
+
+    Also for a number that Python would not print.
+    """
     pending: list[tuple[ast.AST, int]] = [(tree, 0)]
     while pending:
         node, depth = pending.pop()

@@ -1,4 +1,4 @@
-"""When garbage is collected: while nobody types.
+"""When garbage is collected: in the pauses between edits.
 
 A collection goes through every syntax tree that is remembered, which takes longer than an edit.
 What an edit leaves behind is set aside at the next one, which takes no time, and collected in the

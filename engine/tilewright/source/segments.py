@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_INSIDE = " \t\f#)]}"
+_INSIDE = " \t\f#)]}\\"
 _RESUMES = re.compile(r"(?:else|elif|except|finally)\b")
 _NO_STATEMENT = "<>=|&^%/,.:;!?$"
 _DECORATED = re.compile(r"(?:@|def\b|class\b|async\b)")
