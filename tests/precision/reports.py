@@ -84,16 +84,15 @@ def found_in(package: str, file: str, path: Path) -> Iterator[Found]:
     module = parse_module(path.read_text(), file)
     known: set[Report] = set()
     for context in (CONTEXT, *OTHERS):
-        for found in _found_for(context, package, file, module):
+        for found in found_for(context, package, file, module):
             is_new = found.report not in known
             known.add(found.report)
             if is_new and (context is CONTEXT or not found.is_about_correctness()):
                 yield found
 
 
-def _found_for(
-    context: AnalysisContext, package: str, file: str, module: Module
-) -> Iterator[Found]:
+def found_for(context: AnalysisContext, package: str, file: str, module: Module) -> Iterator[Found]:
+    """The reports on one file for one target."""
     lines = module.text.splitlines()
     seen: Counter[Report] = Counter()
     for issue in sorted(analyze(module, context), key=_position):

@@ -14,6 +14,7 @@ from tilewright.analysis.detectors.correctness.grids import (
     program_blocks,
     rounded_up,
 )
+from tilewright.analysis.detectors.host_code.block_layouts import lays_out_data
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -36,6 +37,7 @@ def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Findi
         if kernel.heuristics or not decorators_known(module, kernel):
             continue
         tiles = _chosen_tiles(flow)
+        tiles = [name for name in tiles if not lays_out_data(module, launches[0], name)]
         if not tiles or _is_single_program(module, launches[0]):
             continue
         if not _reuses_tiles(module, kernel, flow):

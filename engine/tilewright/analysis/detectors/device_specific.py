@@ -75,7 +75,7 @@ def _plain_tile_ids(
 def _dot_axes(flow: Flow) -> tuple[int, int] | None:
     """(axis of the left operand's rows, axis of the right one's columns) of a dot in a loop."""
     for _, value, loops in flow.calls(TL + "dot"):
-        if not loops or len(value.positional) < 2:
+        if not loops or len(value.positional) < 2 or _is_recurrence(flow, loops[-1]):
             continue
         if any(_takes_apart(v) for o in value.positional[:2] for v in walk(o)):
             # Tiles taken apart into images and rows: neighbours are not what they seem.
@@ -84,6 +84,11 @@ def _dot_axes(flow: Flow) -> tuple[int, int] | None:
         if len(left) == 1 and len(right) == 1 and left != right:
             return next(iter(left)), next(iter(right))
     return None
+
+
+def _is_recurrence(flow: Flow, loop: int) -> bool:
+    """Whether turns store what they have summed, as steps in time do and products do not."""
+    return any(write.loops and write.loops[-1] == loop for write in flow.writes)
 
 
 def _takes_apart(value: Value) -> bool:

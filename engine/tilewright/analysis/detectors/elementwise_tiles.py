@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, stated_arguments, triton_kernels
+from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.host_code.facts import is_elementwise, is_measuring
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -22,7 +23,8 @@ _DEFAULT_WARPS = 4
 def misfits(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Launches with elementwise tiles too large, or any tiles far smaller than their threads."""
     width = _THREADS.get(context.target.backend if context.target is not None else "cuda")
-    if width is None:
+    # Chips of vendors with a Triton of their own count threads otherwise, or have none.
+    if width is None or is_for_a_fork(module):
         return
     for kernel, flow in triton_kernels(module):
         if kernel.autotune is not None or not _moves_tiles(flow):

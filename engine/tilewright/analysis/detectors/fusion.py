@@ -129,7 +129,8 @@ def unfused_elementwise(module: Module, context: AnalysisContext) -> Iterator[Fi
                 continue
             use = after[0]
             what = _elementwise(module, value, use)
-            if what is None or write.launch is None:
+            if what is None or write.launch is None or write.role is None or write.role.reads:
+                # What a kernel adds to again and again has its result behind the last turn.
                 continue
             if use.kind is UseKind.OPERATION and len(after) > 1:
                 continue

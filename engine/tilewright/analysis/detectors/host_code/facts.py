@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tilewright.analysis.detectors.common import TL
+from tilewright.analysis.detectors.common import TL, nodes_of
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
@@ -27,20 +27,33 @@ _POINTWISE_CALLS = frozenset(
 _MOST_ADDENDS = 64
 _NUMBERS = frozenset({"int", "float", "bool"})
 _OF_NUMBERS = frozenset({".bit_length", ".bit_count", ".is_integer"})
-_MEASURING = ("bench", "test", "profile", "main", "run_bench", "perf", "check", "verify")
+_MEASURING = (
+    *("bench", "test", "profile", "main", "run_bench", "perf", "check", "verify", "calibrate"),
+    *("mode_calibrate", "warmup", "tune"),
+)
+_TIMING = frozenset({"elapsed_time", "perf_counter", "perf_counter_ns", "do_bench", "time"})
 _ONCE = ("_version", "hasattr", "is None", "not self.", "cache", "_cached", "initialized")
 
 
 def graphs(module: Module) -> Iterator[tuple[str, HostGraph, list[Launch]]]:
     """Functions that launch this file's kernels and are neither tests nor benchmarks."""
     for name, launches in launching_functions(module).items():
-        if not is_measuring(name):
+        if not is_measuring(name) and not times_launches(module.host_functions[name]):
             yield name, host_graph_of(module, name), launches
 
 
 def is_measuring(function: str) -> bool:
     """Whether a function tests or times, by its name."""
     return function.rpartition(".")[2].lower().lstrip("_").startswith(_MEASURING)
+
+
+def times_launches(function: ast.FunctionDef) -> bool:
+    """Whether a function asks a clock, or for the time between events."""
+    return any(
+        (isinstance(n, ast.Attribute) and n.attr in _TIMING)
+        or (isinstance(n, ast.Name) and n.id in _TIMING)
+        for n in nodes_of(function)
+    )
 
 
 def is_once(graph: HostGraph, branches: tuple[int, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.analysis.detectors.common import nodes_of
 from tilewright.analysis.detectors.host_code.facts import launch_uses
@@ -25,6 +25,7 @@ class ReadBack:
         what: how it is spelled.
         call: the call of the helper that it stands in.
         is_repeated: whether a loop of the host makes it again and again.
+        helper: the function of the file that it stands in, if that is another one.
     """
 
     node: ast.expr
@@ -32,6 +33,7 @@ class ReadBack:
     call: ast.Call | None = None
     is_condition: bool = False
     is_repeated: bool = False
+    helper: ast.FunctionDef | None = None
 
 
 def read_backs(module: Module, graph: HostGraph) -> Iterator[ReadBack]:
@@ -140,7 +142,7 @@ def _in_helpers(
             v for v in inner.values if v.origin is Origin.PARAMETER and v.operation in given
         )
         for found in _in_graph(inner, parameters):
-            yield ReadBack(found.node, found.what, call, found.is_condition)
+            yield replace(found, call=call, helper=helper)
 
 
 def _is_cached(function: ast.FunctionDef) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nodes_of
+from tilewright.analysis.detectors.host_code.facts import is_measuring, times_launches
 from tilewright.analysis.detectors.host_code.read_backs import read_backs
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
@@ -17,7 +18,6 @@ _SYNCHRONIZE = frozenset(
 _READS_BACK = frozenset({"item", "tolist", "cpu", "numpy"})
 _CONVERSIONS = frozenset({"float", "int", "bool", "print"})
 _WAITS = " copies from the device and makes the host wait for all work before it."
-_TIMING = frozenset({"elapsed_time", "perf_counter", "perf_counter_ns", "do_bench", "time"})
 
 
 @detector("device_host_sync", host=True)
@@ -25,21 +25,11 @@ def device_host_sync(module: Module, context: AnalysisContext) -> Iterator[Findi
     """The host waits for the device in a function that launches kernels."""
     for host, launches in launching_functions(module).items():
         node = module.host_functions[host]
-        if not _times_things(node):
+        # A function that measures has to wait; so may a test or a main program.
+        if not is_measuring(host) and not times_launches(node):
             yield from _synchronizations(module, node, launches)
             yield from _read_backs(module, node, launches)
             yield from _further_read_backs(module, host, launches)
-
-
-def _times_things(node: ast.FunctionDef) -> bool:
-    """A function that measures has to wait; so may a test or a main program."""
-    if node.name.startswith(("bench", "test", "profile", "main", "run_bench")):
-        return True
-    return any(
-        (isinstance(n, ast.Attribute) and n.attr in _TIMING)
-        or (isinstance(n, ast.Name) and n.id in _TIMING)
-        for n in nodes_of(node)
-    )
 
 
 def _synchronizations(
@@ -101,9 +91,14 @@ def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> It
     """Reads of what follows from a tensor of the launch, in conditions, and in helpers."""
     node = module.host_functions[host]
     for read in read_backs(module, host_graph_of(module, host)):
-        if isinstance(read.node, ast.Call) and read.call is None and not read.is_condition:
-            is_old = _read_back(module, read.node, launches) is not None
-            if is_old or (not read.is_repeated and _is_size(module, node, read.node)):
+        if isinstance(read.node, ast.Call) and not read.is_condition:
+            is_old = read.call is None and _read_back(module, read.node, launches) is not None
+            reader = node if read.helper is None else read.helper
+            # A whole list is more than a size.
+            may_be_size = read.helper is None or read.what != ".tolist()"
+            if is_old or (
+                may_be_size and not read.is_repeated and _is_size(module, reader, read.node)
+            ):
                 continue
         related: tuple[Related, ...] = ()
         if read.call is not None:

@@ -86,9 +86,10 @@ def _users(flow: Flow) -> Mapping[Value, list[Value]]:
 
 
 def _beyond_casts(value: Value, users: Mapping[Value, list[Value]]) -> list[Value]:
+    """What uses a value, or a cast of it, or a choice between it and others."""
     found = []
     for user in users.get(value, []):
-        found += _beyond_casts(user, users) if user.op == "cast" else [user]
+        found += _beyond_casts(user, users) if user.op in ("cast", "select") else [user]
     return found
 
 
