@@ -27,6 +27,7 @@ from tilewright.analysis.host_code import (
     said_in,
     words_in,
 )
+from tilewright.analysis.host_graph.wrappers import calling_functions
 from tilewright.analysis.model import AnalysisContext, Issue, Related
 from tilewright.analysis.nodes import nodes_of
 from tilewright.analysis.per_kernel import kept_by
@@ -244,7 +245,9 @@ class Surroundings:
     def of_host(self, function: str) -> str:
         """The identity of all that one host function's issues depend on."""
         where = self._module.index.range_of(self._module.host_functions[function])
-        launched = [n.kernel for n in self._module.lookup.launches_in.get(function, ())]
+        launches = self._module.lookup.launches_in.get(function, ())
+        through = calling_functions(self._module).get(function, ())
+        launched = [launch.kernel for launch in (*launches, *through)]
         names = _reached(launched, self._calls)
         own = (self.layout.statement_at(where.line),)
         return self._identity(self.layout.place_of(where), f"def {function}", names, names, own)

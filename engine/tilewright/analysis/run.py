@@ -6,6 +6,7 @@ from functools import partial
 
 from tilewright.analysis.detectors import Scope, registered, scope_of
 from tilewright.analysis.host_graph.build import launching_functions
+from tilewright.analysis.host_graph.wrappers import calling_functions
 from tilewright.analysis.issue_cache import IssueCache
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
 from tilewright.analysis.suppression import visible_issues
@@ -32,7 +33,7 @@ def analyze(
     for kernel in module.kernels:
         find = partial(_found, replace(module, focus=kernel), context, _KERNEL)
         issues += _CACHE.get(around.of(kernel), around.layout, find)
-    for host in launching_functions(module):
+    for host in dict.fromkeys((*launching_functions(module), *calling_functions(module))):
         find = partial(_found, replace(module, focus=host), context, _HOST)
         issues += _CACHE.get(around.of_host(host), around.layout, find)
     # A helper that several kernels call is followed from each of them.

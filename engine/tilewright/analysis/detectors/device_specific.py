@@ -6,26 +6,19 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import (
     TL,
-    context_numbers,
-    decorators_known,
-    source_numbers,
     triton_kernels,
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.settings import Setting, settings_of, symbolic_tiles
 from tilewright.analysis.detectors.sizes import elements_of
-from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.tiles import Shape, Tiles, tiles_of
+from tilewright.analysis.tiles import Tiles
 from tilewright.analysis.values import Flow, Value, walk, within
 from tilewright.hardware.model import Chip
 from tilewright.knowledge.base import option_backends
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 
-_LARGE_DOT = 128 * 128
-_LARGE_ROW = 16384
-_THREADS = 32
 _CONFIG = "triton.Config"
 
 
@@ -101,64 +94,6 @@ def _takes_apart(value: Value) -> bool:
 
 def _program_axes(value: Value) -> set[int]:
     return {v.detail for v in walk(value) if v.op == "program_id" and isinstance(v.detail, int)}
-
-
-@detector("suboptimal_warps")
-def suboptimal_warps(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A large tile launched without num_warps, that is with 4."""
-    for kernel, flow in triton_kernels(module):
-        if kernel.autotune is not None or not decorators_known(module, kernel):
-            continue
-        stated = [(launch, [known]) for launch, known in source_numbers(module, kernel)]
-        captured = context_numbers(context, kernel.name)
-        for launch, known in stated:
-            if "num_warps" in launch.options or not launch.is_complete:
-                continue
-            wanted = _wanted_warps(flow, tiles_of(module, kernel), [*known, *captured])
-            if wanted is not None:
-                size, what = wanted
-                yield Finding(
-                    _launch_head(module, launch),
-                    f"{what} at the default of 4 warps is {size // (4 * _THREADS)} elements a "
-                    f"thread with {_THREADS} threads a warp, before any intermediate result; state "
-                    "num_warps.",
-                    kernel.name,
-                )
-
-
-def _wanted_warps(flow: Flow, tiles: Tiles, numbers: list[Numbers]) -> tuple[int, str] | None:
-    """The size of a tile that needs more than 4 warps, and its text."""
-    dot = _largest(numbers, tiles, [v for _, v, _ in flow.calls(TL + "dot")])
-    if dot is not None:
-        return (dot[0], f"A {dot[1]} accumulator") if dot[0] >= _LARGE_DOT else None
-    row = _largest(numbers, tiles, [a.pointer for a in flow.loads])
-    if row is None or row[0] < _LARGE_ROW or row[0] & (row[0] - 1) != 0:
-        return None
-    return row[0], f"A tile of {row[1]} elements"
-
-
-def _largest(numbers: list[Numbers], tiles: Tiles, values: list[Value]) -> tuple[int, str] | None:
-    """Elements of the largest tile among values whose shape is known, and its text."""
-    best: tuple[int, str] | None = None
-    for known in numbers:
-        for value in values:
-            sides = _sides(tiles.of(value).shape, known)
-            if sides is None:
-                continue
-            size = 1
-            for side in sides:
-                size *= side
-            if best is None or size > best[0]:
-                best = (size, "x".join(map(str, sides)))
-    return best
-
-
-def _sides(shape: Shape | None, numbers: Numbers) -> list[int] | None:
-    if shape is None:
-        return None
-    sides = [number_of(dim, numbers) for dim in shape]
-    known = [side for side in sides if side is not None]
-    return known if len(known) == len(sides) else None
 
 
 def _launch_head(module: Module, launch: Launch) -> Range:

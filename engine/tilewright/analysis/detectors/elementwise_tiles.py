@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, stated_arguments, triton_kernels
+from tilewright.analysis.detectors.common import TL, loads_in, stated_arguments, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.host_code.facts import is_elementwise, is_measuring
 from tilewright.analysis.intervals import Numbers, number_of
@@ -18,6 +18,8 @@ _MOST_A_THREAD = 32
 _MOST_AT_ALL = 128
 """Half of the 255 registers of a thread, one for each element in fp32."""
 _DEFAULT_WARPS = 4
+_MOST_ATOMICS = 8
+"""Elements a thread from which on a tile of 128 was four times faster (NVIDIA/Megatron-LM#6334)."""
 
 
 def misfits(module: Module, context: AnalysisContext) -> Iterator[Finding]:
@@ -36,8 +38,22 @@ def misfits(module: Module, context: AnalysisContext) -> Iterator[Finding]:
             if size is None or warps is None or is_measuring(launch.host_function or ""):
                 continue
             message = _misfit(size, warps, width, is_plain)
+            if message is None and _scatters(flow) and size >= _MOST_ATOMICS * warps * width:
+                message = (
+                    f"Each of {warps * width} threads adds {size // (warps * width)} elements to "
+                    "computed addresses, one atomic after another; a tile of as many elements as "
+                    "threads has more of them in flight."
+                )
             if message is not None:
                 yield Finding(launch.range, message, kernel.name)
+
+
+def _scatters(flow: Flow) -> bool:
+    """Whether atomics go to addresses that were loaded, as those of a histogram do."""
+    return any(
+        access.kind == "atomic" and not access.loops and any(True for _ in loads_in(access.pointer))
+        for access in flow.accesses
+    )
 
 
 def _moves_tiles(flow: Flow) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.host_code.facts import (
     graphs,
+    graphs_with_wrappers,
     is_elementwise,
     is_loaded_once,
     is_only_reduced_in,
@@ -59,7 +60,7 @@ def _straight(write: Use, use: Use) -> bool:
 @detector("unfused_kernels", host=True)
 def unfused_kernels(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A private buffer between two launches, the second elementwise over it."""
-    for _, graph, _ in graphs(module):
+    for _, graph, _ in graphs_with_wrappers(module):
         for value, uses, write in _written_buffers(graph):
             after = _after(uses, write)
             if len(after) != 1 or len(uses) != 2 or not spans_the_problem(value):
@@ -122,7 +123,7 @@ def _waits_for_more(graph: HostGraph, value: HostValue, write: Use, read: Use) -
 @detector("unfused_elementwise", host=True)
 def unfused_elementwise(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A torch operation, element by element, on the result of a launch that nothing else reads."""
-    for _, graph, _ in graphs(module):
+    for _, graph, _ in graphs_with_wrappers(module):
         for value, uses, write in _written_buffers(graph):
             after = _after(uses, write)
             if not after or not spans_the_problem(value) or not _straight(write, after[0]):
@@ -196,7 +197,7 @@ def _narrows(module: Module, value: HostValue, use: Use) -> bool:
 @detector("unfused_reduction", host=True)
 def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A torch reduction over the whole of a full-size result that nothing else reads."""
-    for _, graph, _ in graphs(module):
+    for _, graph, _ in graphs_with_wrappers(module):
         for value, uses, write in _written_buffers(graph):
             after = _after(uses, write)
             if len(after) != 1 or not _is_full_size(value):

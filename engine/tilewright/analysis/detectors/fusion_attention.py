@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL
-from tilewright.analysis.detectors.host_code.facts import graphs, launch_uses
+from tilewright.analysis.detectors.host_code.facts import graphs_with_wrappers, launch_uses
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
@@ -18,7 +18,7 @@ _SOFTMAX = frozenset({"softmax", "_softmax"})
 @detector("unfused_attention", host=True)
 def unfused_attention(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A product, a softmax of it, and a product with that, each with its own pass over memory."""
-    for _, graph, _ in graphs(module):
+    for _, graph, _ in graphs_with_wrappers(module):
         for probabilities, scores, launch, node_use in _softmaxes(module, graph):
             before = _made_by_product(module, graph, scores)
             if before is None or not _feeds_product(module, graph, probabilities, node_use):

@@ -44,11 +44,14 @@ def _key(module: Module, function: str) -> Hashable:
 @kept_by(_key, 64)
 def host_graph_of(module: Module, function: str) -> HostGraph:
     """The graph of a host function of ``module``; built once for each parsed function."""
-    return _Builder(module, module.host_functions[function], module.lookup.launch_of).build()
+    return GraphBuilder(module, module.host_functions[function], module.lookup.launch_of).build()
 
 
-class _Builder(HostExpressions):
+class GraphBuilder(HostExpressions):
+    """Goes through the statements of a host function, in program order."""
+
     def build(self) -> HostGraph:
+        """The graph of the whole function."""
         node = self._graph.node
         args = node.args
         for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs):
@@ -74,7 +77,9 @@ class _Builder(HostExpressions):
             case ast.AugAssign():
                 self._augment(statement)
             case ast.Return(value=ast.expr() as given):
-                self.escape(self.eval(given), statement)
+                value = self.eval(given)
+                self._graph.returned[statement] = value
+                self.escape(value, statement)
             case ast.Expr():
                 self._expression(statement)
             case ast.Assert():
@@ -151,6 +156,8 @@ class _Builder(HostExpressions):
                 given = value.sources[place]
             elif value.is_number:
                 given = self._number()
+            elif value.origin is Origin.VIEW:
+                given = self._make(Origin.VIEW, "item", value)
             else:
                 given = self._make(Origin.UNKNOWN, "item", value)
                 self.escape(value, statement)

@@ -104,8 +104,17 @@ class HostExpressions:
                 return self._operator(node, type(node.op).__name__, [node.operand])
             case ast.Compare():
                 return self._compare(node)
+            case ast.Slice():
+                return self._slice(node)
             case _:
                 return self._container(node)
+
+    def _slice(self, node: ast.Slice) -> HostValue:
+        """The bounds of a part; what is read for them is noted."""
+        for part in (node.lower, node.upper, node.step):
+            if part is not None:
+                self.eval(part)
+        return self._number(node)
 
     def _container(self, node: ast.expr) -> HostValue:
         match node:
@@ -215,11 +224,7 @@ class HostExpressions:
 
     def _subscript(self, node: ast.Subscript) -> HostValue:
         base = self.eval(node.value)
-        index = self.eval(node.slice) if not isinstance(node.slice, ast.Slice) else None
-        if isinstance(node.slice, ast.Slice):
-            for part in (node.slice.lower, node.slice.upper, node.slice.step):
-                if part is not None:
-                    self.eval(part)
+        index = self.eval(node.slice)
         if base.is_number:
             return self._number(node)
         if base.operation == "tuple" and base.origin is Origin.JOINED:

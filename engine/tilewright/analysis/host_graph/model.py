@@ -95,7 +95,8 @@ class Use:
 class HostGraph:
     """All values and uses of one host function, in program order.
 
-    ``guards`` has the conditional of each branch number; ``names`` what each name was given.
+    ``guards`` has the conditional of each branch number; ``names`` what each name was given,
+    ``returned`` what each return hands out.
     """
 
     node: ast.FunctionDef
@@ -103,6 +104,7 @@ class HostGraph:
     uses: list[Use] = field(default_factory=list)
     guards: dict[int, ast.If] = field(default_factory=dict)
     names: dict[str, list[HostValue]] = field(default_factory=dict)
+    returned: dict[ast.Return, HostValue] = field(default_factory=dict)
     _uses_of: dict[HostValue, list[Use]] = field(default_factory=dict)
     _aliases: dict[HostValue, list[HostValue]] = field(default_factory=dict)
 

@@ -4,9 +4,14 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import source_of
+from tilewright.analysis.detectors.host_code.copies import (
+    copied_for,
+    filled_by_parts,
+    joined_for,
+)
 from tilewright.analysis.detectors.host_code.facts import (
     asks_dtype,
-    graphs,
+    graphs_with_wrappers,
     is_loaded_once,
     is_once,
     is_pointwise_in,
@@ -41,13 +46,13 @@ def _only_read_by_launches(graph: HostGraph, value: HostValue) -> list[Use]:
 @detector("unnecessary_materialization", host=True)
 def unnecessary_materialization(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A tensor of one number, a broadcast copy, or an elementwise result, made for one launch."""
-    for _, graph, _ in graphs(module):
+    for _, graph, _ in graphs_with_wrappers(module):
         for value in graph.values:
             if value.node is None or is_once(graph, value.place.branches):
                 continue
             if value.origin not in (Origin.ALLOCATED, Origin.COMPUTED):
                 continue
-            uses = _only_read_by_launches(graph, value)
+            uses = _only_read_by_launches(graph, value) or filled_by_parts(graph, value)
             message = _materialized(module, graph, value, uses) if uses else None
             launch = uses[0].launch if uses else None
             if message is not None and launch is not None:
@@ -65,6 +70,8 @@ def _materialized(
     name, kernel = short(value.operation), uses[0].launch.kernel if uses[0].launch else ""
     if value.origin is Origin.ALLOCATED:
         number = _filled_with(module, value)
+        if number is None and len(uses) == 1 and filled_by_parts(graph, value):
+            return joined_for(module, uses[0])
         if number is None or not spans_the_problem(value) or not _reads_tiles(module, uses):
             return None
         return (
@@ -78,7 +85,12 @@ def _materialized(
             f"This writes a broadcast out in full for {kernel} to read; a stride of 0 reads the "
             "small tensor, which stays in cache."
         )
-    if len(uses) != 1 or not _is_elementwise(value) or not _pointwise(module, uses[0]):
+    if len(uses) != 1:
+        return None
+    copied = copied_for(module, graph, value, uses[0])
+    if copied is not None:
+        return copied
+    if not _is_elementwise(value) or not _pointwise(module, uses[0]):
         return None
     return (
         f"This is computed element by element into memory for {kernel} to read it back once; "
@@ -152,7 +164,7 @@ def dtype_input_conversion(module: Module, context: AnalysisContext) -> Iterator
             "changes only when the weights do.",
             launches[0].kernel,
         )
-    for _, graph, _ in graphs(module):
+    for _, graph, _ in graphs_with_wrappers(module):
         for value in graph.values:
             if value in weights or not _converts(module, value):
                 continue

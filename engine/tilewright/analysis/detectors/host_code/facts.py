@@ -9,6 +9,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import LIKE, SHAPE_ATTRIBUTES, SHAPE_METHODS
+from tilewright.analysis.host_graph.wrappers import graphs_through_calls
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk, within
@@ -40,6 +41,13 @@ def graphs(module: Module) -> Iterator[tuple[str, HostGraph, list[Launch]]]:
     for name, launches in launching_functions(module).items():
         if not is_measuring(name) and not times_launches(module.host_functions[name]):
             yield name, host_graph_of(module, name), launches
+
+
+def graphs_with_wrappers(module: Module) -> Iterator[tuple[str, HostGraph, list[Launch]]]:
+    """As ``graphs``, and functions that call those; a call counts as the launches behind it."""
+    for name, (graph, launches) in graphs_through_calls(module).items():
+        if not is_measuring(name) and not times_launches(graph.node):
+            yield name, graph, launches
 
 
 def is_measuring(function: str) -> bool:

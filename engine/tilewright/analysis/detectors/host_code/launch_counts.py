@@ -1,10 +1,16 @@
 """Detectors of launches that could be fewer, or that give the chip a single program."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
-from tilewright.analysis.detectors.common import first_line, nodes_of, triton_kernels
-from tilewright.analysis.detectors.host_code.facts import graphs, is_measuring, launch_uses
+from tilewright.analysis.detectors.common import first_line, triton_kernels
+from tilewright.analysis.detectors.host_code.facts import (
+    graphs_with_wrappers,
+    is_measuring,
+    launch_uses,
+)
+from tilewright.analysis.detectors.host_code.row_launches import launches_for_each_row
 from tilewright.analysis.detectors.program_counts import is_one_program
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.model import HostGraph, Use
@@ -130,84 +136,13 @@ def _counts_parts(node: ast.expr) -> bool:
 @detector("repeated_launches", host=True)
 def repeated_launches(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """One launch for each row of a tensor, or of one kernel for several tensors in turn."""
-    for _, graph, _ in graphs(module):
-        yield from _in_loops(module, graph)
+    for _, graph, _ in graphs_with_wrappers(module):
+        yield from launches_for_each_row(module, graph)
         yield from _in_turn(module, graph)
 
 
-def _in_loops(module: Module, graph: HostGraph) -> Iterator[Finding]:
-    """``for b in range(len(x)): kernel[grid](x[b], y[b])``."""
-    for loop in nodes_of(graph.node):
-        if not isinstance(loop, ast.For) or not _is_over_rows(loop):
-            continue
-        indices = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-        items = _items(loop)
-        for launch in _launches_in(module, loop):
-            rows = [a for a in launch.arguments.values() if _is_row(a, indices, items)]
-            if len(rows) >= 2 and not _is_sequential(graph, launch, indices):
-                yield Finding(
-                    launch.range,
-                    f"The host launches {launch.kernel} once for each row, and each launch has one "
-                    "row's work; with the row as an axis of the grid one launch does all.",
-                    launch.kernel,
-                    related=(Related("the loop", first_line(module, loop)),),
-                )
-
-
-def _launches_in(module: Module, loop: ast.For) -> Iterator[Launch]:
-    for statement in loop.body:
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            launch = module.lookup.launch_of.get(statement.value)
-            if launch is not None and module.kernel(launch.kernel) is not None:
-                yield launch
-
-
-def _is_over_rows(loop: ast.For) -> bool:
-    """``range(n)``, ``enumerate(rows)``: steps of one."""
-    if not isinstance(loop.iter, ast.Call):
-        return False
-    name = ast.unparse(loop.iter.func)
-    if name == "range":
-        return len(loop.iter.args) < 3 and not all(
-            isinstance(a, ast.Constant) for a in loop.iter.args
-        )
-    return name == "enumerate"
-
-
-def _items(loop: ast.For) -> frozenset[str]:
-    """Names of the elements themselves: ``row`` in ``for i, row in enumerate(x)``."""
-    target = loop.target
-    if not isinstance(loop.iter, ast.Call) or ast.unparse(loop.iter.func) != "enumerate":
-        return frozenset()
-    if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
-        return frozenset()
-    return frozenset(n.id for n in ast.walk(target.elts[1]) if isinstance(n, ast.Name))
-
-
-def _is_row(node: ast.expr, indices: set[str], items: frozenset[str] = frozenset()) -> bool:
-    """``x[b]``, ``x[b, :n]``, or an element of what the loop goes over."""
-    if isinstance(node, ast.Name):
-        return node.id in items
-    if not isinstance(node, ast.Subscript):
-        return False
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return any(isinstance(p, ast.Name) and p.id in indices for p in parts)
-
-
-def _is_sequential(graph: HostGraph, launch: Launch, indices: set[str]) -> bool:
-    """Whether a turn may need the one before: it writes to something that is not its own row."""
-    for use in launch_uses(graph.uses):
-        if use.launch is not launch or use.role is None:
-            continue
-        argument = launch.arguments.get(use.parameter or "")
-        writes = use.role.writes or not use.role.is_sure
-        if writes and (argument is None or not _is_row(argument, indices)):
-            return True
-    return False
-
-
 def _in_turn(module: Module, graph: HostGraph) -> Iterator[Finding]:
-    """Three launches of one kernel, one after another, on tensors of their own."""
+    """Three launches of one kernel on tensors of their own, or two in a row."""
     groups: dict[tuple[object, ...], list[list[Use]]] = {}
     for launch, uses in _uses_by_launch(graph).items():
         kernel = module.kernel(launch.kernel)
@@ -219,21 +154,42 @@ def _in_turn(module: Module, graph: HostGraph) -> Iterator[Finding]:
             for name, argument in launch.arguments.items()
             if name not in tensors
         )
-        key = (launch.kernel, uses[0].place.branches, ast.unparse(launch.grid), scalars)
+        key = (launch.kernel, uses[0].place.branches, scalars)
         groups.setdefault(key, []).append(uses)
     for uses_of in groups.values():
-        if len(uses_of) >= 3 and _are_independent(graph, uses_of):
-            launches = [uses[0].launch for uses in uses_of]
-            first, last = launches[0], launches[-1]
-            if first is not None and last is not None:
-                yield Finding(
-                    last.range,
-                    f"This is launch {len(launches)} of {last.kernel} with one grid and the same "
-                    "numbers, on other tensors; one launch over all of them would fill the chip "
-                    "better.",
-                    last.kernel,
-                    related=(Related("first launched here", first.range),),
-                )
+        launches = [one for uses in uses_of if (one := uses[0].launch) is not None]
+        if _may_be_one(module, graph, launches) and _are_independent(graph, uses_of):
+            yield Finding(
+                launches[-1].range,
+                f"This is launch {len(launches)} of {launches[-1].kernel} with the same numbers, "
+                "on other tensors; one launch over all of them would fill the chip better.",
+                launches[-1].kernel,
+                related=(Related("first launched here", launches[0].range),),
+                # Two launches cost little where each fills the chip.
+                severity=None if len(launches) > 2 else 1,
+            )
+
+
+def _may_be_one(module: Module, graph: HostGraph, launches: Sequence[Launch]) -> bool:
+    """Whether launches are three with one grid, or two in a row with a program for each row."""
+    grids = [ast.unparse(resolve(module, launch, launch.grid)) for launch in launches]
+    if len(launches) > 2:
+        return len(set(grids)) == 1
+    if len(launches) < 2 or len({re.sub(r"\b[a-z]\w*\b", "x", grid) for grid in grids}) > 1:
+        return False
+    if any("cdiv" in grid or "META" in grid for grid in grids) or "lambda" in grids[0]:
+        # Programs for blocks of a large tensor fill the chip by themselves.
+        return False
+    places = [_statement_of(graph.node, launch) for launch in launches]
+    return None not in places and places[1] == (places[0] or 0) + 1
+
+
+def _statement_of(function: ast.FunctionDef, launch: Launch) -> int | None:
+    """The number of the statement of a function's body that a launch is all of."""
+    for place, statement in enumerate(function.body):
+        if isinstance(statement, ast.Expr | ast.Assign) and statement.value is launch.node:
+            return place
+    return None
 
 
 def _uses_by_launch(graph: HostGraph) -> dict[Launch, list[Use]]:

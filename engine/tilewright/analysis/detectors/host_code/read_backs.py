@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tilewright.analysis.detectors.common import nodes_of
 from tilewright.analysis.detectors.host_code.facts import launch_uses
 from tilewright.analysis.host_graph.build import host_graph_of
-from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
+from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import short
 from tilewright.source.model import Module
 
@@ -53,8 +53,9 @@ def _in_graph(graph: HostGraph, device: frozenset[HostValue]) -> Iterator[ReadBa
             what = _spelling(use.node)
             if what is None or _asks_device(graph, use.place.branches):
                 continue
-            if _is_on_device(use.value, device):
-                yield ReadBack(use.node, what, is_repeated=bool(use.place.loops))
+            is_repeated = bool(use.place.loops)
+            if _is_on_device(use.value, device) or (is_repeated and _is_likely(graph, use, what)):
+                yield ReadBack(use.node, what, is_repeated=is_repeated)
     values = {value.node: value for value in graph.values if value.node is not None}
     for test in _tests(graph.node):
         value = values.get(test)
@@ -62,6 +63,16 @@ def _in_graph(graph: HostGraph, device: frozenset[HostValue]) -> Iterator[ReadBa
             continue
         if _is_on_device(value, device):
             yield ReadBack(test, "This condition", is_condition=True)
+
+
+def _is_likely(graph: HostGraph, use: Use, what: str) -> bool:
+    """``.item()`` of a parameter's elements, which nothing says to be on the host."""
+    root = graph.root(use.value)
+    while root.operation == "[]" and root.sources:
+        root = graph.root(root.sources[0])
+    named = root.operation.lower()
+    is_host = any(word in named for word in ("cpu", "host", "np", "list"))
+    return what == ".item()" and root.origin is Origin.PARAMETER and not is_host
 
 
 def _spelling(call: ast.Call) -> str | None:

@@ -7,9 +7,10 @@ from tilewright.analysis.detectors.program_counts import grows_with_the_problem
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles.infer import Tiles, tiles_of
-from tilewright.analysis.values import Access, Flow
+from tilewright.analysis.values import Access, Flow, walk
 from tilewright.source.model import Kernel, Launch, Module
 
+_REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "histogram", "reduce"))
 _ADDITIONS = frozenset(TL + f"atomic_{name}" for name in ("add", "max", "min"))
 
 
@@ -35,7 +36,16 @@ def contended_atomics(module: Module, context: AnalysisContext) -> Iterator[Find
                 "of a fixed number of programs, summed afterwards, waits for none.",
                 kernel.name,
                 related=_grids(launches),
+                # One addition a program, of what it has reduced, waits little.
+                severity=1 if _is_reduced(access) else None,
             )
+
+
+def _is_reduced(access: Access) -> bool:
+    """Whether a program adds what it has reduced over a tile before."""
+    return access.result is not None and any(
+        part.is_call(*_REDUCTIONS) for part in walk(access.result)
+    )
 
 
 def _shares_tiles(flow: Flow) -> bool:
