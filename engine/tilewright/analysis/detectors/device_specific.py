@@ -12,6 +12,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.settings import Setting, settings_of, symbolic_tiles
 from tilewright.analysis.detectors.sizes import elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.tiles import Tiles
 from tilewright.analysis.values import Flow, Value, walk, within
 from tilewright.hardware.model import Chip
@@ -180,13 +181,21 @@ def _stated_options(module: Module, kernel: Kernel) -> Iterator[tuple[str, ast.k
     if not ranges:
         return
     parameters = {parameter.name for parameter in kernel.parameters}
-    for node in ast.walk(module.tree):
-        if not module.names.is_call(node, _CONFIG) or not isinstance(node, ast.Call):
-            continue
+    for node in _config_calls(module):
         if module.index.range_of(node) in ranges:
             for name, place in _config_keys(node):
                 if name not in parameters:
                     yield name, place
+
+
+@per_module
+def _config_calls(module: Module) -> tuple[ast.Call, ...]:
+    """Every ``triton.Config(...)`` of a file."""
+    return tuple(
+        node
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and module.names.is_call(node, _CONFIG)
+    )
 
 
 def _config_keys(call: ast.Call) -> Iterator[tuple[str, ast.keyword | ast.expr]]:

@@ -1,7 +1,7 @@
 """Host functions that launch kernels for their callers, and graphs that see through them."""
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tilewright.analysis.host_graph.build import GraphBuilder, host_graph_of, launching_functions
@@ -51,16 +51,19 @@ def graphs_through_calls(module: Module) -> Mapping[str, tuple[HostGraph, list[L
 
     A call of a wrapper counts as its launches, with the place of the call.
     """
-    if isinstance(module.focus, Kernel):
-        return {}
-    direct = _direct(module)
-    if module.focus is not None:
-        direct = {name: direct[name] for name in direct.keys() & {module.focus}}
-    callers = calling_functions(module)
-    names = callers.keys() if module.focus is None else callers.keys() & {module.focus}
-    found = {name: (host_graph_of(module, name), direct[name]) for name in direct.keys() - names}
-    for name in sorted(names):
-        found[name] = (_deep_graph(module, name), list(callers[name]))
+    return {} if isinstance(module.focus, Kernel) else _graphs(module, module.focus)
+
+
+@per_module
+def _graphs(module: Module, focus: str | None) -> Mapping[str, tuple[HostGraph, list[Launch]]]:
+    direct, callers = _direct(module), calling_functions(module)
+    names = dict.fromkeys((*direct, *callers)) if focus is None else {focus: None}
+    found: dict[str, tuple[HostGraph, list[Launch]]] = {}
+    for name in names:
+        if name in callers:
+            found[name] = (_deep_graph(module, name), list(callers[name]))
+        elif name in direct:
+            found[name] = (host_graph_of(module, name), direct[name])
     return found
 
 
@@ -74,7 +77,7 @@ def calling_functions(module: Module) -> Mapping[str, tuple[Launch, ...]]:
     """Functions that call others which launch kernels, with the launches they come to."""
     launching = {name: tuple(launches) for name, launches in _direct(module).items()}
     found: dict[str, tuple[Launch, ...]] = {}
-    calls = _calls(module, launching.keys()) if launching else {}
+    calls = _calls(module) if launching else {}
     for _ in range(_LEVELS):
         for name, callees in calls.items():
             through = [
@@ -88,32 +91,30 @@ def calling_functions(module: Module) -> Mapping[str, tuple[Launch, ...]]:
     return found
 
 
-def _calls(module: Module, launching: Iterable[str]) -> Mapping[str, frozenset[str]]:
+def _calls(module: Module) -> Mapping[str, tuple[str, ...]]:
     """For each host function the other functions of the file that it calls."""
-    known = {part for name in (*module.host_functions, *launching) for part in name.split(".")}
     classes = _classes(module)
-    found: dict[str, frozenset[str]] = {}
+    known = {part for name in module.host_functions for part in name.split(".")}
+    known |= classes.aliases.keys() | {"self", "cls"}
+    found: dict[str, tuple[str, ...]] = {}
     for name, node in module.host_functions.items():
-        called = {
+        called = [
             callee
             for part in nodes_of(node)
             if isinstance(part, ast.Call) and _may_be(part.func, known)
             for callee, is_backward in classes.called(part, name)
             if not is_backward and callee != name
-        }
+        ]
         if called:
-            found[name] = frozenset(called)
+            found[name] = tuple(dict.fromkeys(called))
     return found
 
 
 def _may_be(function: ast.expr, known: set[str]) -> bool:
     """Whether a called name may be one of the file's functions, classes or their instances."""
-    if isinstance(function, ast.Name):
-        return True
-    if not isinstance(function, ast.Attribute):
-        return False
-    owner = function.value
-    return isinstance(owner, ast.Name) and (owner.id in ("self", "cls") or owner.id in known)
+    if isinstance(function, ast.Attribute):
+        function = function.value
+    return isinstance(function, ast.Name) and function.id in known
 
 
 class _DeepBuilder(GraphBuilder):

@@ -55,6 +55,7 @@ def is_measuring(function: str) -> bool:
     return function.rpartition(".")[2].lower().lstrip("_").startswith(_MEASURING)
 
 
+@lru_cache(maxsize=1024)
 def times_launches(function: ast.FunctionDef) -> bool:
     """Whether a function asks a clock, or for the time between events."""
     return any(
