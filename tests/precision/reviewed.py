@@ -15,6 +15,9 @@ from reports import Report
 FOLDER = Path(__file__).parent
 CORRECTNESS = FOLDER / "correctness.yaml"
 PERFORMANCE = FOLDER / "performance.yaml"
+SEEN = FOLDER / "seen_packages.yaml"
+TEN = FOLDER / "ten_packages.yaml"
+BLIND = FOLDER / "blind_packages.yaml"
 
 
 class Verdict(StrEnum):
@@ -35,7 +38,7 @@ class _Strict(BaseModel):
 class Place(_Strict):
     """Where one of the reports stands: `corpus/file::kernel`, and which of equal lines it is."""
 
-    at: str = Field(pattern=r"^[a-z_]+/[^:]+\.py::\S+$")
+    at: str = Field(pattern=r"^[a-z0-9_]+/[^:]+\.py::\S+$")
     line: str
     nth: int = Field(default=1, ge=1)
 

@@ -9,8 +9,11 @@ from pydantic import ValidationError
 from rates import rate
 from reports import AT_LEAST_OF_EACH, SAMPLED, Found, Report, about_correctness, found_in, sampled
 from reviewed import (
+    BLIND,
     CORRECTNESS,
     PERFORMANCE,
+    SEEN,
+    TEN,
     Judgement,
     ReviewedTwiceError,
     Verdict,
@@ -19,6 +22,7 @@ from reviewed import (
 )
 from unreviewed import as_yaml, missing
 
+from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.stages import Stage
 
 REASON = "Both programs of an axis store to it."
@@ -81,6 +85,13 @@ def test_a_report_judged_twice_is_refused(tmp_path: Path) -> None:
 def test_a_malformed_review_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         read_reviews(written(tmp_path, {**review(PLACE), **change}))
+
+
+@pytest.mark.parametrize("path", [SEEN, TEN, BLIND], ids=lambda path: path.stem)
+def test_lists_of_other_repositories_judge_each_report_once(path: Path) -> None:
+    judged = judgements(read_reviews(path))
+    assert len(judged) > 30
+    assert {report.issue for report in judged} <= taxonomy().keys()
 
 
 def test_equal_lines_of_a_kernel_are_told_apart(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Detectors of the device stage: program order, warps, and options of one backend."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.chips import chip_of
@@ -21,6 +22,10 @@ from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 
 _CONFIG = "triton.Config"
+_VENDORS = {"hip": {"amd", "hip", "rocm"}, "xpu": {"xpu", "intel"}}
+"""Words of a path that say for which backend a file is, by backend."""
+_XPU = ('"xpu"', "'xpu'", "torch.xpu")
+_CUDA = ('"cuda"', "'cuda'", "torch.cuda")
 
 
 @detector("no_swizzling")
@@ -155,20 +160,35 @@ def _accumulator(setting: Setting, dots: list[Value], tiles: Tiles) -> int | Non
 
 @detector("device_option_on_wrong_backend")
 def device_option_on_wrong_backend(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A launch option that the chosen target's backend does not know."""
+    """A launch option that the chosen target's backend does not know.
+
+    Silent in files for the backend that the option is of.
+    """
     if context.target is None or context.target.backend not in ("cuda", "hip", "xpu"):
         return
     homes = option_backends()
     for kernel, _ in triton_kernels(module):
         for option, node in _stated_options(module, kernel):
-            if context.target.backend not in homes.get(option, (context.target.backend,)):
-                home = " or ".join(homes[option])
+            known = homes.get(option, (context.target.backend,))
+            if context.target.backend not in known and not _is_for(module, known):
+                home = " or ".join(known)
                 yield Finding(
                     module.index.range_of(node),
                     f"{option} is an option of the {home} backend; on {context.target} the launch "
                     "fails with an unrecognised keyword.",
                     kernel.name,
                 )
+
+
+def _is_for(module: Module, backends: tuple[str, ...]) -> bool:
+    """Whether the end of a file's path names a vendor, or its text that device and not CUDA's."""
+    near = "/".join(re.split(r"[\\/]", module.path.lower())[-3:])
+    words = set(re.split(r"[^a-z0-9]+", near))
+    return any(words & _VENDORS[backend] for backend in backends if backend in _VENDORS) or (
+        "xpu" in backends
+        and any(map(module.lookup.says, _XPU))
+        and not any(map(module.lookup.says, _CUDA))
+    )
 
 
 def _stated_options(module: Module, kernel: Kernel) -> Iterator[tuple[str, ast.keyword | ast.expr]]:

@@ -12,12 +12,15 @@ _FORKS = (
     *("ascend", "npu", "cann", "cambricon", "mlu", "enflame", "gcu[0-9]*", "kunlunxin", "mthreads"),
     *("musa", "metax", "iluvatar", "hygon", "sunrise", "spacemit", "tsingmicro", "thead", "aipu"),
 )
-"""Chips whose vendors ship a Triton of their own, with names and rules of its own."""
+"""Chips whose vendors ship a Triton of their own, with names and rules of its own.
+
+So does Triton-distributed, for CUDA.
+"""
 _WORDS = "|".join(_FORKS)
 _IN_PATH = re.compile(rf"(?:^|[/\\_])(?:{_WORDS})(?=[/\\_.]|$)", re.IGNORECASE)
 _IMPORTED = ("torch_", "triton.language.extra.")
 _IN_IMPORT = re.compile(
-    rf"^\s*(?:import|from)\s+(?:torch_(?:{_WORDS})|triton\.language\.extra\.(?:{_WORDS}))\b",
+    rf"^\s*(?:import|from)\s+(?:triton_dist|torch_(?:{_WORDS})|triton\.language\.extra\.(?:{_WORDS}))\b",
     re.MULTILINE,
 )
 

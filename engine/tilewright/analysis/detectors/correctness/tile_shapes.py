@@ -171,7 +171,8 @@ def _clash(subject: _Subject, operands: tuple[Value, ...]) -> tuple[int, int] | 
         if one == 1 or two == 1:
             continue
         found = subject.differ(one, two)
-        if found is not None and 1 not in found:
+        # An extent below 1, as in a reshape to -1, is no extent.
+        if found is not None and min(found) > 1:
             return found
     return None
 
