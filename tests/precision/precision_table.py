@@ -68,7 +68,7 @@ first sight. Advice (severity 2 and less) counts like the rest.
 """
 _LISTS = (
     ("`seen_packages.yaml`, before corrections", SEEN),
-    ("`ten_packages.yaml`, after corrections", TEN),
+    ("`ten_packages.yaml`, at first sight", TEN),
     ("`blind_packages.yaml`, at first sight", BLIND),
 )
 
