@@ -18,7 +18,7 @@ So does Triton-distributed, for CUDA.
 """
 _WORDS = "|".join(_FORKS)
 _IN_PATH = re.compile(rf"(?:^|[/\\_])(?:{_WORDS})(?=[/\\_.]|$)", re.IGNORECASE)
-_IMPORTED = ("torch_", "triton.language.extra.")
+_IMPORTED = ("triton_dist", "torch_", "triton.language.extra.")
 _IN_IMPORT = re.compile(
     rf"^\s*(?:import|from)\s+(?:triton_dist|torch_(?:{_WORDS})|triton\.language\.extra\.(?:{_WORDS}))\b",
     re.MULTILINE,
