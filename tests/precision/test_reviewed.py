@@ -20,6 +20,7 @@ from reviewed import (
     judgements,
     read_reviews,
 )
+from seeded_sample import SEEDED, drawn
 from unreviewed import as_yaml, missing
 
 from tilewright.knowledge.base import taxonomy
@@ -49,7 +50,7 @@ def found(number: int, issue: str = "missing_autotune", severity: int = 2) -> Fo
     return Found(report, Stage.AUTOTUNING, severity, "It is slow.", number)
 
 
-@pytest.mark.parametrize("path", [CORRECTNESS, PERFORMANCE])
+@pytest.mark.parametrize("path", [CORRECTNESS, PERFORMANCE, SEEDED])
 def test_each_judgement_of_the_lists_has_a_reason(path: Path) -> None:
     judged = judgements(read_reviews(path))
     assert [j.reason for j in judged.values() if not j.reason.endswith(".")] == []
@@ -145,3 +146,17 @@ def test_what_is_missing_is_printed_ready_to_fill_in() -> None:
     assert missing([one, found(8)], {found(8).report: Judgement(Verdict.RIGHT, REASON)}) == [one]
     (entry,) = yaml.safe_load(as_yaml(one))
     assert entry["reports"] == [{"at": one.report.place(), "line": one.report.line}]
+
+
+def test_a_seeded_sample_has_each_package_and_issue() -> None:
+    def one(package: str, number: int, issue: str) -> Found:
+        report = Report(package, "ops/add.py", f"kernel_{number}", issue, "tl.store(out, total)")
+        return Found(report, Stage.AUTOTUNING, 2, "It is slow.", number)
+
+    large = [one("large", n, "missing_autotune") for n in range(90)]
+    rare = [one("large", 90, "device_host_sync")]
+    small = [one("small", n, "missing_autotune") for n in range(2)]
+    sample = drawn(large + rare + small, seed=1, count=8)
+    assert len(sample) == 8
+    assert set(rare) | set(small) <= set(sample)
+    assert sample == drawn(small + rare + large[::-1], seed=1, count=8)
