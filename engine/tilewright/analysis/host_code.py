@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from tilewright.analysis.wide_offsets import WIDE_ANNOTATION, WIDENED_IDS
 from tilewright.source.node_memo import per_node
 
 UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -22,7 +23,8 @@ _PHRASES = (
         "torch_",
         "triton.language.extra.",
     ),
-    *(f"program_id({axis}).to(tl.int64)" for axis in (0, 1, 2, "axis=0", "axis=1", "axis=2")),
+    *WIDENED_IDS,
+    WIDE_ANNOTATION,
 )
 _GLOBAL = "global "
 _QUOTED = re.compile(r"[\"'](\w+)[\"']")

@@ -31,6 +31,7 @@ from tilewright.analysis.host_graph.wrappers import calling_functions
 from tilewright.analysis.model import AnalysisContext, Issue, Related
 from tilewright.analysis.nodes import nodes_of
 from tilewright.analysis.per_kernel import kept_by
+from tilewright.analysis.wide_offsets import widening_kernels
 from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Language, Module
 from tilewright.source.node_memo import per_node
@@ -326,6 +327,7 @@ class Surroundings:
             # A kernel inside a function sees names that are bound anywhere.
             parts += self._texts.values()
         called = self._called()
+        parts.append(repr(sorted(map(sorted, widening_kernels(module)))))
         parts.append(repr(sorted(pure_helpers(module) & called if called else ())))
         parts.append(repr(sorted((name, sorted(to)) for name, to in self._calls.items() if to)))
         return digest("\0".join((*parts, *others)))

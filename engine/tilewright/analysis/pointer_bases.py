@@ -1,6 +1,6 @@
 """Which pointer parameter an address goes through."""
 
-from tilewright.analysis.values import Value
+from tilewright.analysis.values import Value, walk
 
 _ADDRESS_CALLS = ("triton.language.multiple_of", "triton.language.max_contiguous")
 
@@ -9,7 +9,8 @@ def pointer_base(pointer: Value) -> str | None:
     """The parameter that an address adds offsets to; None if more than one may be it.
 
     Follows sums, loop-carried pointers and casts. A sum of several bare parameters, or of a
-    parameter and a loaded value, is told by the parameter's name: ``x_ptr + offset``.
+    parameter and a loaded address, is told by the parameter's name: ``x_ptr + offset``. What is
+    loaded is a number, unless a cast makes an address of it.
     """
     leaves, is_sure = _leaves(pointer)
     if len(leaves) == 1 and is_sure:
@@ -36,11 +37,18 @@ def _leaves(pointer: Value) -> tuple[set[str], bool]:
         seen.add(id(value))
         if value.op == "param":
             found.add(str(value.detail))
-        elif value.op in ("load", "opaque"):
+        elif value.op == "opaque" or _is_address(value):
             is_sure = False
         else:
             pending.extend(_addends(value))
     return found, is_sure
+
+
+def _is_address(value: Value) -> bool:
+    """Whether a cast may make a pointer of a loaded number: its type is computed, or one."""
+    if value.op != "cast" or (len(value.operands) < 2 and "pointer" not in str(value.detail)):
+        return False
+    return any(part.op == "load" for part in walk(value.operands[0]))
 
 
 def _addends(value: Value) -> tuple[Value, ...]:

@@ -7,11 +7,12 @@ from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Tiles, tiles_of
-from tilewright.analysis.values import Value, walk
+from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.model import Module
 from tilewright.targets.model import Target
 
 _EXP = (TL + "exp", TL + "math.exp")
+_LOGS = tuple(f"{TL}{name}" for name in ("log", "math.log", "math.log1p"))
 _STATED = {"acc", "out_dtype", "max_num_imprecise_acc", None}
 _BOUNDED = (TL + "abs", TL + "math.abs", TL + "minimum", TL + "maximum", TL + "clamp")
 
@@ -150,6 +151,9 @@ def _is_tanh(value: Value) -> bool:
     if not value.is_binary("Div"):
         return False
     above, below = value.operands
+    if above.is_binary("Mult"):
+        # ``cap * (exp(a) - exp(-a)) / (exp(a) + exp(-a))`` is a product over a sum.
+        above = next((part for part in above.operands if part.is_binary("Sub")), above)
     if not above.is_binary("Sub") or not below.is_binary("Add"):
         return False
     one, two = above.operands
@@ -160,6 +164,50 @@ def _is_tanh(value: Value) -> bool:
     return (_is_one_value(two) and _unbounded_exp(one)) or (
         _is_one_value(one) and _unbounded_exp(two)
     )
+
+
+@detector("unstable_softplus")
+def unstable_softplus(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """``log(1 + exp(x))`` of values that nothing keeps from growing."""
+    for kernel, flow in triton_kernels(module):
+        if not any(True for _ in flow.calls(*_EXP)):
+            continue
+        chosen = _choices(flow)
+        for node, value, _ in flow.calls(*_LOGS):
+            power = _added_to_one(value)
+            if power is None or value in chosen or not _unbounded_exp(power):
+                continue
+            if any(part.is_binary("Sub") for part in walk(power)):
+                continue  # A difference from the greatest value, in most cases.
+            yield Finding(
+                module.index.range_of(node),
+                "The logarithm of one plus an exponential is infinite for an argument that makes "
+                "tl.exp overflow (above about 88 in fp32), where the result is the argument.",
+                kernel.name,
+            )
+
+
+def _added_to_one(value: Value) -> Value | None:
+    """The exponential in ``log(1 + exp(x))`` or ``log1p(exp(x))``."""
+    inner = value.positional[0] if value.positional else value
+    if str(value.detail).endswith("log1p"):
+        return inner
+    if inner.is_binary("Add"):
+        for one, two in (inner.operands, inner.operands[::-1]):
+            if _is_one_value(one):
+                return two
+    return None
+
+
+def _choices(flow: Flow) -> set[Value]:
+    """What a condition chooses between: there the large values may take the other side."""
+    return {
+        part
+        for value in flow.values.values()
+        if value.op == "select" or value.is_call(TL + "where")
+        for part in walk(value)
+        if part is not value
+    }
 
 
 def _is_one_value(value: Value) -> bool:

@@ -10,13 +10,24 @@ from tilewright.analysis.detectors.correctness.masks import (
     unexpanded,
     upper_bounds,
 )
+from tilewright.analysis.detectors.correctness.partial_masks import (
+    before_first,
+    local_index,
+    open_above,
+    unchecked_blocks,
+)
 from tilewright.analysis.detectors.correctness.reach import (
     exact_offsets,
     greatest_offset,
     reach_of,
 )
+from tilewright.analysis.detectors.correctness.stated_shapes import (
+    past_rounded_end,
+    past_stated_end,
+)
 from tilewright.analysis.detectors.correctness.unmasked import (
     ADVICE,
+    in_a_loop_of_blocks,
     on_rounded_grid,
     past_one_axis,
     says_whole,
@@ -51,12 +62,14 @@ def atomic_without_mask(module: Module, context: AnalysisContext) -> Iterator[Fi
 
 @detector("param_smaller_than_index_range")
 def param_smaller_than_index_range(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A mask that lets through more than the tensor has, at a captured launch."""
+    """A mask that lets through more than the tensor has, as captured or as the file states it."""
     for kernel, flow in triton_kernels(module):
         launches = [launch for launch in context.launches if launch.kernel == kernel.name]
-        if not launches or _returns_early(kernel):
+        if _returns_early(kernel):
             continue
-        for access in flow.accesses:
+        if not launches:
+            yield from past_stated_end(module, kernel, flow)
+        for access in flow.accesses if launches else ():
             if access.mask is None or access.branches or not is_all_bounds(access.mask):
                 continue
             found = next(filter(None, (_outside(access, launch) for launch in launches)), None)
@@ -95,8 +108,15 @@ def _derived(
     found = list[Finding]()
     for reason in (_unlike_any, with_unused_mask, on_rounded_grid):
         found = found or list(reason(module, kernel, flow, bare))
+    if not found and bare and "load" in kinds:
+        found = list(past_rounded_end(module, kernel, flow))
     masked = [a for a in flow.accesses if a.kind in kinds and not a.branches]
-    yield from found or past_one_axis(module, kernel, flow, masked)
+    found = found or list(past_one_axis(module, kernel, flow, masked))
+    found = found or list(open_above(module, kernel, flow, masked))
+    if "load" in kinds:
+        for further in (local_index, unchecked_blocks, before_first):
+            found = found or list(further(module, kernel, flow))
+    yield from found or in_a_loop_of_blocks(module, kernel, flow, bare)
 
 
 def _omits(access: Access) -> bool:

@@ -2,19 +2,21 @@
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
-from tilewright.analysis.detectors.correctness.masks import is_all_bounds
+from tilewright.analysis.detectors.correctness.masks import is_all_bounds, terms, unexpanded
 from tilewright.analysis.detectors.correctness.reach import (
     exact_offsets,
     greatest_offset,
     reach_of,
 )
+from tilewright.analysis.detectors.correctness.stated_shapes import rounded_down
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.values import Access, Flow
-from tilewright.source.host import before_launch
+from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
 _UNSET = tuple(f"torch.{n}" for n in ("empty", "empty_like", "empty_strided"))
@@ -28,7 +30,7 @@ def atomic_needs_zeroed_output(module: Module, context: AnalysisContext) -> Iter
         launches = module.launches_of(kernel.name)
         if not launches or module.lookup.says("pre_hook") or flow.may_write_unknown:
             continue
-        for parameter, name in _accumulated(module, flow).items():
+        for parameter, name in _accumulated(module, kernel, flow).items():
             for launch in launches:
                 made = _unset_at(module, launch, parameter)
                 if made is not None:
@@ -41,18 +43,55 @@ def atomic_needs_zeroed_output(module: Module, context: AnalysisContext) -> Iter
                     )
 
 
-def _accumulated(module: Module, flow: Flow) -> dict[str, str]:
-    """Parameters that atomics accumulate into, and that the kernel stores nothing else to."""
-    stored = {a.base for a in flow.writes if a.kind == "store"}
-    if None in stored:
+def _accumulated(module: Module, kernel: Kernel, flow: Flow) -> dict[str, str]:
+    """Parameters that atomics accumulate into, and that the kernel stores nothing else to.
+
+    In one branch of a choice that the caller makes, what the other branch stores does not count.
+    """
+    stores = [a for a in flow.writes if a.kind == "store"]
+    if any(store.base is None for store in stores):
         return {}
     found: dict[str, str] = {}
     for access in flow.writes:
         dotted = module.names.resolve(access.node.func)
-        is_plain = access.kind == "atomic" and dotted in _ACCUMULATES and not access.branches
-        if is_plain and access.base is not None and access.base not in stored:
+        if access.kind != "atomic" or dotted not in _ACCUMULATES or access.base is None:
+            continue
+        rivals = [store for store in stores if store.base == access.base]
+        chosen = _chosen_branch(module, kernel, access) if access.branches else None
+        if chosen is not None:
+            other = {id(node) for part in chosen for node in ast.walk(part)}
+            rivals = [store for store in rivals if id(store.node) not in other]
+        if not rivals and (chosen is not None or not access.branches):
             found.setdefault(access.base, f"tl.{(dotted or '').removeprefix(TL)}")
     return found
+
+
+def _chosen_branch(module: Module, kernel: Kernel, access: Access) -> list[ast.stmt] | None:
+    """The other side of the one choice by a constexpr that an access stands in.
+
+    None where there is more to the choice, or where no launch leaves it open.
+    """
+    around = [
+        node
+        for node in nodes_of(kernel.node)
+        if isinstance(node, ast.If)
+        and node.lineno <= access.node.lineno <= (node.end_lineno or node.lineno)
+    ]
+    if len(around) != 1:
+        return None
+    names = {n.id for n in ast.walk(around[0].test) if isinstance(n, ast.Name)}
+    launches = module.launches_of(kernel.name)
+    given = [_resolved(module, launch, name) for launch in launches for name in names]
+    is_open = all(isinstance(node, ast.Name | ast.Attribute) for node in given)
+    if len(names) != 1 or not is_open or not names <= set(kernel.constexprs):
+        return None
+    inside = {id(node) for part in around[0].body for node in ast.walk(part)}
+    return around[0].orelse if id(access.node) in inside else around[0].body
+
+
+def _resolved(module: Module, launch: Launch, name: str) -> ast.expr | None:
+    given = launch.arguments.get(name)
+    return None if given is None else resolve(module, launch, given)
 
 
 def _unset_at(module: Module, launch: Launch, parameter: str) -> ast.expr | None:
@@ -149,6 +188,9 @@ def output_not_fully_written(module: Module, context: AnalysisContext) -> Iterat
     for kernel, flow in triton_kernels(module):
         captured = [facts for facts in context.launches if facts.kernel == kernel.name]
         launches = module.launches_of(kernel.name)
+        if not captured and launches:
+            yield from rounded_down(module, kernel, flow, partial(_is_used_again, module))
+            yield from _half_written(module, kernel, flow)
         if len(captured) != 1 or len(launches) != 1 or flow.may_write_unknown:
             continue
         numbers = Numbers.of_launch(captured[0])
@@ -167,6 +209,40 @@ def output_not_fully_written(module: Module, context: AnalysisContext) -> Iterat
                     kernel.name,
                     related=(Related("launched here", launches[0].range),),
                 )
+
+
+def _half_written(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
+    """A fresh buffer of which the only store keeps one side of a diagonal."""
+    launches = module.launches_of(kernel.name)
+    for access in flow.writes if len(launches) == 1 else ():
+        term = None if access.mask is None else next(filter(_is_diagonal, terms(access.mask)), None)
+        if access.kind != "store" or term is None or access.base is None or access.branches:
+            continue
+        if len([a for a in flow.writes if a.base in (access.base, None)]) != 1:
+            continue
+        made = _unset_at(module, launches[0], access.base)
+        if made is not None and not _is_used_again(module, launches[0], access.base):
+            yield Finding(
+                module.index.range_of(made),
+                f"The only store to {access.base} keeps one side of a diagonal, and the host hands "
+                "this buffer on: the other side is as it was in memory.",
+                kernel.name,
+                related=(
+                    Related("stored here", module.index.range_of(access.node)),
+                    Related("launched here", launches[0].range),
+                ),
+            )
+
+
+def _is_diagonal(term: Value) -> bool:
+    """``rows[:, None] >= cols[None, :]``, with nothing loaded on either side."""
+    compare = unexpanded(term)
+    if compare.op != "compare" or compare.detail not in ("Gt", "GtE", "Lt", "LtE"):
+        return False
+    forms = [{str(v.detail) for v in walk(side) if v.op == "expand"} for side in compare.operands]
+    parts = [{v.op for v in walk(side)} for side in compare.operands]
+    is_plain = all("arange" in p and not p & {"load", "opaque"} for p in parts)
+    return is_plain and sorted(map(sorted, forms)) == [[":,None"], ["None,:"]]
 
 
 def _farthest(flow: Flow, kernel: Kernel, parameter: str, numbers: Numbers) -> int | None:

@@ -65,6 +65,8 @@ def _is_used_elsewhere(flow: Flow, block: Value, bound: Value, index: Value) -> 
         if ends is None or any(block in walk(v) or bound in walk(v) for v in ends):
             return True
     for value in set(flow.values.values()):
+        if value.is_binary("Mult") and block in value.operands and _has_program(value):
+            return True
         if value.is_binary("Add", "Sub") and index in map(unexpanded, value.operands):
             other = [v for v in map(unexpanded, value.operands) if v is not index]
             if any(v.op not in ("param", "binary") or block in walk(v) for v in other):
@@ -72,6 +74,10 @@ def _is_used_elsewhere(flow: Flow, block: Value, bound: Value, index: Value) -> 
             if any(v.op == "program_id" for o in other for v in walk(o)) and _is_moved(other):
                 return True
     return False
+
+
+def _has_program(value: Value) -> bool:
+    return any(part.op == "program_id" for part in walk(value))
 
 
 def _is_moved(others: list[Value]) -> bool:

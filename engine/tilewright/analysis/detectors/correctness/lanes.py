@@ -7,7 +7,7 @@ from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
-from tilewright.analysis.values import Value, within
+from tilewright.analysis.values import Access, Flow, Value, walk, within
 from tilewright.source.model import Kernel, Module
 
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin"))
@@ -34,6 +34,34 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
                     f"{source_of(module, user.func)} on line {user.lineno}; give other=.",
                     kernel.name,
                 )
+        for load, addressed in _addressing(module, flow):
+            access = by_result.get(load)
+            if access is not None and load not in used:
+                used[load] = addressed.node
+                yield Finding(
+                    module.index.range_of(access.node),
+                    "Lanes that the mask leaves out hold undefined values, and the "
+                    f"{addressed.kind} on line {addressed.node.lineno} takes them for addresses; "
+                    "give other=, or mask that access too.",
+                    kernel.name,
+                )
+
+
+def _addressing(module: Module, flow: Flow) -> Iterator[tuple[Value, Access]]:
+    """Masked loads whose undefined lanes make the address of an access that runs for them."""
+    for access in flow.accesses:
+        for part in within(access.pointer, _is_index_arithmetic):
+            mask = part.keyword("mask") if part.op == "load" else None
+            if mask is None or part.keyword("other") is not None:
+                continue
+            asked = set() if access.mask is None else set(walk(access.mask))
+            lanes = {v for v in walk(mask) if v.op == "arange"}
+            if lanes and not lanes & asked and part not in asked:
+                yield part, access
+
+
+def _is_index_arithmetic(value: Value) -> bool:
+    return value.op in ("cast", "expand") or value.is_binary("Add", "Sub", "Mult")
 
 
 def _undefined_sources(value: Value, tiles: Tiles) -> Iterator[Value]:

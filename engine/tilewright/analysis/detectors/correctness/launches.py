@@ -7,6 +7,7 @@ from tilewright.analysis.detectors.common import decorators_known, triton_kernel
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow
+from tilewright.source.host import before_launch, bound_names
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 
@@ -22,7 +23,7 @@ def launch_arguments(module: Module, context: AnalysisContext) -> Iterator[Findi
             continue
         for launch in module.launches_of(kernel.name):
             if launch.is_certain and isinstance(launch.node.func, ast.Subscript):
-                message = _misfit(kernel, launch)
+                message = _misfit(kernel, launch) or _given_twice(module, launch)
                 if message is not None:
                     yield Finding(
                         _callee(module, launch),
@@ -110,6 +111,64 @@ def _misfit(kernel: Kernel, launch: Launch) -> str | None:
     if missing:
         return f"The launch passes nothing for {_listed(missing)} of {kernel.name}: {_FAILS}."
     return None
+
+
+def _given_twice(module: Module, launch: Launch) -> str | None:
+    """A keyword of the launch that is also a key of a dict expanded into it."""
+    stated = {keyword.arg for keyword in launch.node.keywords if keyword.arg is not None}
+    for keyword in launch.node.keywords:
+        if keyword.arg is None and isinstance(keyword.value, ast.Name | ast.Dict):
+            for key in _keys(module, launch, keyword.value):
+                if key in stated:
+                    return (
+                        f"The launch passes {key}, and {ast.unparse(keyword.value)} has it as a "
+                        f"key and is expanded into the same call: {_FAILS}."
+                    )
+    return None
+
+
+def _keys(module: Module, launch: Launch, node: ast.expr) -> Iterator[str]:
+    """Keys that a dict surely has at a launch, as its literal and the statements after it say."""
+    if isinstance(node, ast.Name):
+        for statement in before_launch(module, launch):
+            key = _key_set(statement, node.id)
+            if key is not None:
+                yield key
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == node.id:
+                    yield from _literal_keys(module, value)
+            if node.id in bound_names(statement) or _may_drop(statement, node.id):
+                return
+    yield from _literal_keys(module, node)
+
+
+def _literal_keys(module: Module, node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Dict):
+        constants = (key.value for key in node.keys if isinstance(key, ast.Constant))
+        yield from (key for key in constants if isinstance(key, str))
+    elif isinstance(node, ast.Call) and module.names.is_call(node, "dict"):
+        yield from (k.arg for k in node.keywords if k.arg is not None)
+
+
+def _key_set(statement: ast.stmt, name: str) -> str | None:
+    """The key of ``name["key"] = value``."""
+    match statement:
+        case ast.Assign(
+            targets=[
+                ast.Subscript(value=ast.Name(id=owner), slice=ast.Constant(value=str() as key))
+            ]
+        ):
+            return key if owner == name else None
+    return None
+
+
+def _may_drop(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement may take a key out of a dict."""
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in ("pop", "clear", "popitem"))
+        or isinstance(node, ast.Delete)
+        for node in ast.walk(statement)
+    ) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(statement))
 
 
 def _missing(kernel: Kernel, launch: Launch) -> list[str]:

@@ -21,7 +21,7 @@ def lock_without_barrier(module: Module, context: AnalysisContext) -> Iterator[F
         for waited in _waits(module, flow, atomics) if len(atomics) > 1 else ():
             release = _release(module, atomics, waited)
             store = None if release is None else _last_store(flow, waited, release)
-            if release is None or store is None or _is_one_warp(module, kernel):
+            if release is None or store is None or is_one_warp(module, kernel):
                 continue
             yield Finding(
                 module.index.range_of(release.node),
@@ -83,7 +83,7 @@ def _is_one_place(store: Access) -> bool:
     return all(v.op in ("param", "const", "program_id", "binary", "cast") for v in parts)
 
 
-def _is_one_warp(module: Module, kernel: Kernel) -> bool:
+def is_one_warp(module: Module, kernel: Kernel) -> bool:
     """Whether every launch of the file asks for a single warp."""
     launches = module.launches_of(kernel.name)
     warps = [launch.options.get("num_warps") for launch in launches]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tilewright.analysis.detectors.common import nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
+from tilewright.analysis.detectors.correctness.unset_names import unset_names
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.per_kernel import per_module
@@ -33,7 +34,8 @@ def undefined_name(module: Module, context: AnalysisContext) -> Iterator[Finding
     """Names that neither the kernel nor the file defines, and builtins that kernels lack."""
     if module.problems or looks_names_up_at_run_time(module):
         return
-    for kernel, _ in triton_kernels(module):
+    for kernel, flow in triton_kernels(module):
+        yield from unset_names(module, kernel, flow)
         own = names_bound_in(kernel.node)
         for node in _read(kernel):
             if node.id not in own and not _is_known(module, kernel, node.id):

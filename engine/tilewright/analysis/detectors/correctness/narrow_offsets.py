@@ -4,17 +4,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.values import Access, Flow, Value, reached, walk, within
+from tilewright.analysis.wide_offsets import WIDE_ANNOTATION, WIDENED_IDS, widening_kernels
 from tilewright.source.model import Kernel, Module
 
 ADVICE = 2
 """Severity where the text shows no size: the offset wraps only for large tensors."""
-WIDENED_IDS = tuple(
-    f"program_id({axis}).to(tl.int64)" for axis in (0, 1, 2, "axis=0", "axis=1", "axis=2")
-)
-"""How files widen program ids; what says these in one kernel matters to the others."""
-
 _WIDE = ("int64", "i64", "uint64")
 _CAST_SIZES = 2
 """How many sizes a program id is multiplied by before the cast where that is taken to be safe."""
@@ -34,8 +31,25 @@ def narrow_offsets(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Findi
     """The first offset in 32 bits that grows like one which the text widens; advice."""
     has_cast = any(map(_is_wide_cast, flow.values.values()))
     is_wide_elsewhere = not has_cast and any(map(module.lookup.says, WIDENED_IDS))
-    if not has_cast and not is_wide_elsewhere:
+    is_declared = module.lookup.says(WIDE_ANNOTATION) and WIDE_ANNOTATION not in kernel.text
+    if not has_cast and not is_wide_elsewhere and not is_declared:
         return
+    is_like = is_wide_elsewhere and not has_cast
+    names = (frozenset[str](), _siblings(module, kernel)) if is_like else (frozenset[str](),)
+    for siblings in names:
+        found = next(_narrow(module, kernel, flow, siblings), None)
+        if found is not None:
+            yield found
+            return
+
+
+def _narrow(
+    module: Module, kernel: Kernel, flow: Flow, siblings: frozenset[str]
+) -> Iterator[Finding]:
+    """The offsets in 32 bits; ``siblings`` are sizes that a kernel like this one has as well."""
+    has_cast = any(map(_is_wide_cast, flow.values.values()))
+    is_wide_elsewhere = not has_cast and any(map(module.lookup.says, WIDENED_IDS))
+    is_declared = module.lookup.says(WIDE_ANNOTATION) and WIDE_ANNOTATION not in kernel.text
     lengths = frozenset(v.operands[1] for v in flow.values.values() if v.op == "arange")
     parts = [(a, p) for a in flow.accesses for p in _addends(a.pointer)]
     products = [(a, p) for a, p in parts if p.is_binary("Mult") or _is_wide_cast(p)]
@@ -48,9 +62,13 @@ def narrow_offsets(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Findi
         related: tuple[Related, ...] = ()
         if inner is None and product.is_binary("Mult") and _is_narrow(product):
             inner, like = product, _like(product, lengths, widened, free)
-            reason = _reason(product, lengths, like, is_wide_elsewhere, free)
+            reason = _reason(product, lengths, like, is_wide_elsewhere, free, siblings)
             if like is not None:
                 related = (Related("widened here", module.index.range_of(like.access.node)),)
+        if inner is None or not reason:
+            inner, reason = product, _declared(product, lengths, is_declared, free)
+        if not reason and has_cast and widened and _is_loaded_row(product, lengths, free):
+            reason = "The kernel widens other offsets and not this product of a loaded index"
         if inner is not None and reason:
             yield Finding(
                 module.index.range_of(_node(flow, access, inner)),
@@ -101,15 +119,52 @@ def _reason(
     like: Widened | None,
     is_wide_elsewhere: bool,
     free: set[str],
+    siblings: frozenset[str],
 ) -> str:
     """Why a product should be as wide as another; empty if nothing says so."""
     if like is not None:
         return "The kernel widens an offset of this kind and not this one"
     sizes = _sizes(product, lengths)
-    has_stride = any("stride" in str(size.detail).lower() for size in sizes)
+    names = {str(size.detail) for size in sizes}
+    has_stride = any("stride" in name.lower() for name in names) or bool(names & siblings & free)
     if is_wide_elsewhere and has_stride and _grows(sizes, free):
         return "Another kernel of this file widens its program id and not this one"
     return ""
+
+
+def _declared(product: Value, lengths: frozenset[Value], is_declared: bool, free: set[str]) -> str:
+    """Why a product of a stride should be wide where other kernels declare theirs so."""
+    names = {str(size.detail) for size in _sizes(product, lengths)}
+    strides = [name for name in names if "stride" in name.lower() and name in free]
+    if not is_declared or not strides or not product.is_binary("Mult"):
+        return ""
+    if not (_is_narrow(product) or _is_loaded_row(product, lengths, free)):
+        return ""
+    return (
+        f"Another kernel of this file declares strides as tl.int64, and this one not {strides[0]}"
+    )
+
+
+def _is_loaded_row(product: Value, lengths: frozenset[Value], free: set[str]) -> bool:
+    """``index * stride`` of an index that was loaded, as it is, and a run-time stride."""
+    if not product.is_binary("Mult"):
+        return False
+    for one, two in (product.operands, product.operands[::-1]):
+        index, size = unexpanded(one), unexpanded(two)
+        is_free = size.op == "param" and str(size.detail) in free and size not in lengths
+        if index.op == "load" and is_free and "stride" in str(size.detail).lower():
+            return not any(map(_is_wide_cast, _inside(one)))
+    return False
+
+
+def _siblings(module: Module, kernel: Kernel) -> frozenset[str]:
+    """The parameters of the kernels of the file that widen their program id, and are like this one.
+
+    Most of this kernel's names must be theirs as well.
+    """
+    own = {parameter.name for parameter in kernel.parameters}
+    like = [names for names in widening_kernels(module) if 2 * len(own & names) > len(own)]
+    return frozenset[str]().union(*like)
 
 
 def _widened(access: Access, product: Value, lengths: frozenset[Value]) -> Widened | None:

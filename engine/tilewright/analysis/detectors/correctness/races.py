@@ -17,6 +17,8 @@ _LOCKS = frozenset(
     TL + name for name in ("atomic_cas", "atomic_xchg", "atomic_add", "debug_barrier")
 )
 
+_ADVICE = 2
+
 
 @detector("race_on_store")
 def race_on_store(module: Module, context: AnalysisContext) -> Iterator[Finding]:
@@ -40,6 +42,38 @@ def race_on_store(module: Module, context: AnalysisContext) -> Iterator[Finding]
                     f"place of {base}: which one stays is a matter of chance.",
                     kernel.name,
                 )
+            elif axis is None:
+                yield from _repeated(module, kernel, flow, context, tiles, store)
+
+
+def _repeated(
+    module: Module,
+    kernel: Kernel,
+    flow: Flow,
+    context: AnalysisContext,
+    tiles: Tiles,
+    store: Access,
+) -> Iterator[Finding]:
+    """A store that every program along an axis repeats, which other stores of the kernel divide."""
+    base = store.base
+    if base is None or store.result is None or not module.launches_of(kernel.name):
+        return
+    where = [v for v in (store.pointer, store.mask) if v is not None]
+    programs = [tiles.of(value).programs for value in where]
+    if any(p is None for p in programs) or any(a.base == base for a in flow.loads):
+        return
+    own = set[int]().union(*(p for p in programs if p is not None))
+    own |= {axis for value in (*where, store.result) for axis in _axes(flow, value)}
+    others = {axis for a in flow.writes for axis in _axes(flow, a.pointer) if a.base != base}
+    axis = min(others - own, default=None)
+    if axis is not None and own and not _is_single(module, kernel, context, axis):
+        yield Finding(
+            module.index.range_of(store.node),
+            f"Every program along axis {axis} of the grid stores the same to the same place of "
+            f"{base} at once: one of them is enough.",
+            kernel.name,
+            severity=_ADVICE,
+        )
 
 
 def _has_turns(module: Module, kernel: Kernel, flow: Flow) -> bool:

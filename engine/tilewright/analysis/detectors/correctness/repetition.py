@@ -23,7 +23,7 @@ def is_changed_by(value: Value, loaded: Value) -> bool:
     """
     if loaded not in walk(value) or value is loaded:
         return False
-    if any(_is_reduction(part) and loaded in walk(part) for part in walk(value)):
+    if any(_is_reduced(part, loaded) for part in walk(value)):
         return False
     return _is_changed(value, loaded)
 
@@ -34,6 +34,9 @@ def _is_changed(value: Value, loaded: Value) -> bool:
         if len(uses) == 1:
             return _keeps(uses[0], loaded) or _is_changed(uses[0], loaded)
         return any(_is_changed(part, loaded) for part in uses)
+    accumulated = _accumulated(value)
+    if accumulated is not None:
+        return _keeps(accumulated, loaded) or _is_changed(accumulated, loaded)
     if value.op in ("cast", "unary", "expand"):
         is_negated = value.op == "unary" and value.detail == "USub"
         inner = value.operands[0]
@@ -52,5 +55,21 @@ def _keeps(value: Value, loaded: Value) -> bool:
     return value is loaded
 
 
-def _is_reduction(value: Value) -> bool:
-    return value.op in ("dot", "opaque") or (value.op == "call" and value.detail in _REDUCES)
+def _accumulated(value: Value) -> Value | None:
+    """What a product, or a loop, adds to: ``dot(x, y, acc)`` and ``acc += x`` from it on."""
+    if value.op == "dot":
+        return value.keyword("acc") or next(iter(value.positional[2:3]), None)
+    if value.op != "after" or len(value.operands) != 2:
+        return None
+    start, end = value.operands
+    carried = end.operands if end.is_binary("Add") else (_accumulated(end),)
+    is_added = any(v is not None and v.op == "phi" and v.detail == value.detail for v in carried)
+    return start if is_added else None
+
+
+def _is_reduced(value: Value, loaded: Value) -> bool:
+    """Whether the loaded values take part in a reduction, but for what it adds its sums to."""
+    if value.op == "dot":
+        return any(loaded in walk(part) for part in value.positional[:2])
+    is_reduction = value.op == "opaque" or (value.op == "call" and value.detail in _REDUCES)
+    return is_reduction and loaded in walk(value)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.correctness.divisibility import states_divisibility
 from tilewright.analysis.detectors.correctness.grids import block_of, rounded_up
-from tilewright.analysis.detectors.correctness.masks import additive_parts, upper_bounds
+from tilewright.analysis.detectors.correctness.masks import additive_parts, unexpanded, upper_bounds
 from tilewright.analysis.model import Finding
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.host import host_of, last_assigned, resolve
@@ -15,6 +15,8 @@ ADVICE = 2
 """Severity where the text does not say whether extents are whole blocks."""
 
 _SIZES = ("numel", "size", "nelement")
+_FLAGS = ("EVEN", "DIVIS", "ALIGN", "MASK", "CHECK", "PAD")
+"""What constexprs are called that say whether blocks are whole."""
 _WHOLE = ("pad", "round", "align")
 
 
@@ -96,6 +98,45 @@ def past_one_axis(
                     kernel.name,
                 )
                 return
+
+
+def in_a_loop_of_blocks(
+    module: Module, kernel: Kernel, flow: Flow, accesses: list[Access]
+) -> Iterator[Finding]:
+    """An access without a mask in ``range(0, n, B)``, where the kernel masks its other extents."""
+    if any(word in name.upper() for name in kernel.constexprs for word in _FLAGS):
+        return
+    free = {p.name for p in kernel.parameters if not p.is_constexpr}
+    ends = {b for a in flow.accesses if a.mask is not None for _, b in upper_bounds(a.mask)}
+    is_ragged = any(end.op == "param" and end.detail in free for end in ends)
+    for access in accesses if is_ragged else ():
+        for part in additive_parts(access.pointer):
+            extent = _walked_extent(part, free)
+            if extent is None or access.base is None or states_divisibility(module, kernel):
+                continue
+            yield Finding(
+                module.index.range_of(access.node),
+                f"The loop takes {extent} in whole blocks, nothing in this file makes {extent} a "
+                f"multiple of them, and this {access.kind} has no mask: the last turn leaves "
+                f"{access.base}, or enters its next row.",
+                kernel.name,
+                severity=ADVICE,
+            )
+            return
+
+
+def _walked_extent(index: Value, free: set[str]) -> str | None:
+    """n of ``start + arange(0, B)`` with start in ``range(0, n, B)``."""
+    if not index.is_binary("Add"):
+        return None
+    for one, two in (index.operands, index.operands[::-1]):
+        start, lanes = unexpanded(one), unexpanded(two)
+        if start.op == "loop_index" and lanes.op == "arange" and len(start.operands) == 3:
+            first, stop, step = start.operands
+            is_whole = first.is_const(0) and step is lanes.operands[1] and step.op == "param"
+            if is_whole and stop.op == "param" and stop.detail in free:
+                return str(stop.detail)
+    return None
 
 
 def _is_counted(index: Value, asked: set[Value]) -> bool:

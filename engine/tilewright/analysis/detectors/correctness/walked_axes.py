@@ -10,6 +10,7 @@ from tilewright.analysis.detectors.correctness.masks import (
     unexpanded,
     upper_bounds,
 )
+from tilewright.analysis.detectors.correctness.stated_shapes import unlike_allocation
 from tilewright.analysis.detectors.launch_sizes import Size, size_passed
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -95,6 +96,8 @@ def stride_of_other_tensor(module: Module, context: AnalysisContext) -> Iterator
             finding = next(_foreign(module, kernel, launch, walked), None)
             if finding is not None:
                 yield finding
+        if launches:
+            yield from unlike_allocation(module, kernel, flow)
 
 
 def _foreign(
@@ -113,14 +116,21 @@ def _foreign(
             continue
         if _may_be_alike(module, launch, tensor, size.tensor):
             continue
+        # By its name it should be this tensor's: then the kernel is right and the launch is not.
+        is_named = stride.lower().startswith(f"stride_{_plain(access.base)}")
         yield Finding(
-            module.index.range_of(access.node),
+            module.index.range_of(launch.arguments[stride] if is_named else access.node),
             f"This {access.kind} walks {access.base} with {stride}, which is a stride of "
             f"{size.tensor} at the launch on line {launch.range.line}, and {access.base} is "
             f"{tensor} there: where the two are laid out differently, these are wrong elements.",
             kernel.name,
             related=(Related("passed here", module.index.range_of(launch.arguments[stride])),),
         )
+
+
+def _plain(parameter: str | None) -> str:
+    """A pointer's name without what only says that it is one."""
+    return (parameter or "").lower().removesuffix("_ptr").removesuffix("_pointer")
 
 
 def _walks(flow: Flow) -> Iterator[Walk]:

@@ -1,0 +1,101 @@
+"""Detector of stores that are read back, by other threads or programs, with no barrier between."""
+
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import triton_kernels
+from tilewright.analysis.detectors.correctness.locks import is_one_warp
+from tilewright.analysis.detectors.correctness.masks import unexpanded
+from tilewright.analysis.detectors.program_counts import is_one_program
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.source.model import Kernel, Module
+
+
+@detector("missing_barrier")
+def missing_barrier(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A load that may reach what other threads, or other programs, have stored before."""
+    for kernel, flow in triton_kernels(module):
+        stores = [a for a in flow.accesses if a.kind == "store" and a.base is not None]
+        bases = {store.base for store in stores}
+        for load in flow.loads if stores else ():
+            found = _read_back(module, kernel, flow, load, stores) if load.base in bases else None
+            if found is not None:
+                store, who = found
+                yield Finding(
+                    module.index.range_of(load.node),
+                    f"This load reads what {who} may not have stored yet on line "
+                    f"{store.node.lineno}: nothing makes it wait for them.",
+                    kernel.name,
+                    related=(Related("stored here", module.index.range_of(store.node)),),
+                )
+                break
+
+
+def _read_back(
+    module: Module, kernel: Kernel, flow: Flow, load: Access, stores: list[Access]
+) -> tuple[Access, str] | None:
+    """The store that a load reads back, and who did it."""
+    for store in stores:
+        if store.base != load.base or store.order > load.order or not _are_in_order(store, load):
+            continue
+        if any(store.order < order < load.order for order, _ in flow.may_write_unknown):
+            continue
+        if any(a.kind == "atomic" for a in flow.writes):
+            continue
+        if _is_of_other_programs(module, kernel, store, load):
+            return store, "other programs"
+        if _is_of_other_threads(store, load) and not is_one_warp(module, kernel):
+            return store, "other threads of the program"
+    return None
+
+
+def _are_in_order(store: Access, load: Access) -> bool:
+    """Whether the load runs behind the store, whenever the store runs before it."""
+    return load.branches[: len(store.branches)] == store.branches
+
+
+def _is_of_other_programs(module: Module, kernel: Kernel, store: Access, load: Access) -> bool:
+    """``store(part + pid, x)``, then ``load(part + arange(0, N))`` in the same kernel."""
+    launches = module.launches_of(kernel.name)
+    if any(is_one_program(module, launch) for launch in launches):
+        return False
+    if "program_id" in {v.op for v in walk(load.pointer)} | _operations(load.mask):
+        return False
+    written, read = _addends(store.pointer), _addends(load.pointer)
+    own = [v for v in written - read if _has(v, "program_id")]
+    spread = [v for v in read - written if v.op in ("arange", "loop_index")]
+    return len(own) == len(written - read) > 0 and len(spread) == len(read - written) > 0
+
+
+def _is_of_other_threads(store: Access, load: Access) -> bool:
+    """A single place of a row is stored and the row is loaded, or the other way round."""
+    written, read = _addends(store.pointer), _addends(load.pointer)
+    common, one, two = written & read, written - read, read - written
+    if len(common) < 2 or any(_has(v, "arange") for v in common):
+        return False
+    for single, spread in ((one, two), (two, one)):
+        is_row = len(spread) == 1 and next(iter(spread)).op == "arange"
+        is_place = len(single) == 1 and next(iter(single)).op == "load"
+        if is_row and is_place and not any(_has(v, "arange") for v in single):
+            return True
+    return False
+
+
+def _operations(mask: Value | None) -> set[str]:
+    return set() if mask is None else {v.op for v in walk(mask)}
+
+
+def _has(value: Value, operation: str) -> bool:
+    return any(v.op == operation for v in walk(value))
+
+
+def _addends(pointer: Value) -> set[Value]:
+    found, pending = set[Value](), [pointer]
+    while pending:
+        value = unexpanded(pending.pop())
+        if value.is_binary("Add"):
+            pending.extend(value.operands)
+        else:
+            found.add(value)
+    return found

@@ -1,0 +1,45 @@
+"""Detector of grids that are longer along an axis than the chip launches."""
+
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import triton_kernels
+from tilewright.analysis.detectors.correctness.index_steps import kernel_sizes
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.host_sizes import is_called_once
+from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.source.model import Kernel, Launch, Module
+
+_LIMITS = (2**31 - 1, 65_535, 65_535)
+"""Of x, y and z: CUDA C++ Programming Guide, technical specifications per compute capability."""
+
+
+@detector("grid_limit")
+def grid_limit(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """More than 65,535 programs along axis 1 or 2, as the file or a captured launch says."""
+    if context.target is not None and context.target.backend not in ("cuda", "hip"):
+        return
+    for kernel, _ in triton_kernels(module):
+        for launch in module.launches_of(kernel.name):
+            for axis, count in enumerate(_counts(module, kernel, launch, context)):
+                if axis < len(_LIMITS) and count is not None and count > _LIMITS[axis]:
+                    yield Finding(
+                        module.index.range_of(launch.grid),
+                        f"The grid has {count:,} programs along axis {axis}, and CUDA launches at "
+                        f"most {_LIMITS[axis]:,} there: the launch raises an error.",
+                        kernel.name,
+                    )
+
+
+def _counts(
+    module: Module, kernel: Kernel, launch: Launch, context: AnalysisContext
+) -> tuple[int | None, ...]:
+    captured = [facts.grid for facts in context.launches if facts.kernel == kernel.name]
+    if captured:
+        return tuple(max(sizes) for sizes in zip(*captured, strict=False))
+    found: list[int | None] = []
+    for asks_callers in (False, True) if is_called_once(module, launch) else (False,):
+        sizes = kernel_sizes(module, kernel, launch, asks_callers=asks_callers).grid
+        found = [None if size is None else size.number for size in sizes]
+        if None not in found:
+            break
+    return tuple(found)

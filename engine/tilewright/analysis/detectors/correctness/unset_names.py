@@ -1,0 +1,95 @@
+"""Names that one side of a conditional assigns and the kernel reads whichever side was taken."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import nodes_of, stated_arguments
+from tilewright.analysis.model import Finding, Related
+from tilewright.analysis.values import Definition, Flow, Value
+from tilewright.source.model import Kernel, Module
+
+_ADVICE = 3
+_CHOICES = (ast.If, ast.IfExp, ast.BoolOp, ast.While)
+_STOPS = ("static_assert", "device_assert")
+
+
+def unset_names(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
+    """The first read of each name that is unset where a constexpr flag is true, or false.
+
+    An error where a launch of the file passes that value, advice otherwise.
+    """
+    if not flow.undefined:
+        return
+    reads = [
+        (name, node, found)
+        for name, uses in flow.uses.items()
+        for node in uses
+        if (found := _unset(kernel, flow, flow.values.get(node))) is not None
+    ]
+    if reads and not _stops(kernel):
+        chosen = _inside_choices(kernel)
+        first = {
+            name: (node, found) for name, node, found in reversed(reads) if id(node) not in chosen
+        }
+        for name, (node, (flag, is_set)) in first.items():
+            launched = _is_launched(module, kernel, flag, not is_set)
+            yield Finding(
+                module.index.range_of(node),
+                f"{name} is assigned only where {flag} is {_word(is_set)}, and this line reads it "
+                f"whatever {flag} is: with {flag} {_word(not is_set)} the kernel does not compile"
+                f"{', and a launch of this file passes that' if launched else ''}.",
+                kernel.name,
+                related=_assigned_at(module, flow.definitions.get(name, [])),
+                severity=None if launched else _ADVICE,
+            )
+
+
+def _unset(kernel: Kernel, flow: Flow, value: Value | None) -> tuple[str, bool] | None:
+    """The constexpr flag that decides whether a name is set, and its value where it is."""
+    if value is None or value.op != "select":
+        return None
+    condition, one, two = value.operands
+    is_true = two in flow.undefined
+    if not is_true and one not in flow.undefined:
+        return None
+    while condition.op == "unary" and condition.detail == "Not":
+        condition, is_true = condition.operands[0], not is_true
+    if condition.op != "param":
+        return None
+    parameter = kernel.parameter(str(condition.detail))
+    if parameter is None or not parameter.is_constexpr:
+        return None
+    return parameter.name, is_true
+
+
+def _is_launched(module: Module, kernel: Kernel, flag: str, value: bool) -> bool:
+    for launch in module.launches_of(kernel.name):
+        stated = stated_arguments(module, kernel, launch)
+        if flag in stated and bool(stated[flag]) is value:
+            return True
+    return False
+
+
+def _inside_choices(kernel: Kernel) -> set[int]:
+    """The nodes that run, or are evaluated, on one side of a choice only."""
+    choices = [node for node in nodes_of(kernel.node) if isinstance(node, _CHOICES)]
+    return {id(inner) for choice in choices for inner in ast.walk(choice)}
+
+
+def _stops(kernel: Kernel) -> bool:
+    """Whether the kernel asserts, or returns early: then a side may never get to the read."""
+    body = kernel.node.body
+    return any(
+        (isinstance(node, ast.Return) and node is not body[-1])
+        or isinstance(node, ast.Assert | ast.Raise)
+        or (isinstance(node, ast.Attribute) and node.attr in _STOPS)
+        for node in nodes_of(kernel.node)
+    )
+
+
+def _assigned_at(module: Module, definitions: list[Definition]) -> tuple[Related, ...]:
+    return tuple(Related("set here", module.index.range_of(d.statement)) for d in definitions[:1])
+
+
+def _word(flag: bool) -> str:
+    return "true" if flag else "false"
