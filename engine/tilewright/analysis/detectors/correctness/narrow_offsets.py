@@ -55,6 +55,7 @@ def _narrow(
     products = [(a, p) for a, p in parts if p.is_binary("Mult") or _is_wide_cast(p)]
     widened = [w for a, p in products if (w := _widened(a, p, lengths)) is not None]
     free = {p.name for p in kernel.parameters if not p.is_constexpr}
+    casts_loaded = any(value.op == "load" for w in widened for value in w.cast)
     for access, product in products:
         if not _is_of_tiles(access):
             continue
@@ -67,8 +68,9 @@ def _narrow(
                 related = (Related("widened here", module.index.range_of(like.access.node)),)
         if inner is None or not reason:
             inner, reason = product, _declared(product, lengths, is_declared, free)
-        if not reason and has_cast and widened and _is_loaded_row(product, lengths, free):
-            reason = "The kernel widens other offsets and not this product of a loaded index"
+        # Indices of 64 bits are common; one that the kernel widens says that its own are not.
+        if not reason and casts_loaded and _is_loaded_row(product, lengths, free):
+            reason = "The kernel widens another loaded index and not the one of this product"
         if inner is not None and reason:
             yield Finding(
                 module.index.range_of(_node(flow, access, inner)),
