@@ -119,7 +119,8 @@ def reports(run_scenarios: RunScenarios) -> Reports:
         "optimize",
         "models",
     )
-    panels = ("kernels", "chipList", "twoChips", "runPanel")
+    inputs = ("colours", "fixKind", "addSpec", "capture")
+    panels = ("kernels", "chipList", "twoChips", "runPanel", "olderRun")
     running = ("cancel", "settings", "killedServer", "profile", "compiled", "commands")
-    names = (*panels, *editing, *running)
+    names = (*panels, *inputs, *editing, *running)
     return run_scenarios(*names, interpreter=sys.executable)

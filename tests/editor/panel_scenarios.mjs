@@ -1,5 +1,6 @@
 // What a person does with the Kernels view, the run panel, the chips and the assembly of two of them.
 import { until } from "./driver.mjs";
+import { hoverAt, place } from "./steps.mjs";
 
 const LENS = ".codelens-decoration";
 const CHIP = '.statusbar-item[id$="tilewright.chip"]';
@@ -113,6 +114,30 @@ export async function runPanel(editor) {
   await editor.command("File: Revert File");
   await editor.command("View: Close All Editors");
   return seen;
+}
+
+/** A run that the engine has on record is opened in the panel, also after the server was started again. */
+export async function olderRun(editor) {
+  await editor.open("softmax.py");
+  await editor.command("Tilewright: Restart Server");
+  await hoverAt(editor, await place("softmax.py", "softmax_kernel"), /triton kernel/);
+  await editor.press("Escape");
+  await editor.command("Tilewright: Open an Older Run");
+  await editor.waitText(PICKS, /candidates? kept/);
+  const offered = await editor.texts(PICKS);
+  await editor.screenshot("12-older-runs");
+  await editor.press("Enter");
+  const frame = await webview(editor);
+  const status = frame.locator(".status");
+  const head = await until(async () => {
+    const said = (await status.allInnerTexts()).join(" ");
+    return /on record since/.test(said) && said;
+  }, "the older run in the panel");
+  const leaves = (await frame.locator(".leaf").allInnerTexts()).map((text) => text.replace(/\s+/g, " "));
+  await until(async () => (await frame.locator("figure svg").count()) > 0, "the charts");
+  await editor.screenshot("12-older-run");
+  await editor.command("View: Close All Editors");
+  return { offered, head, leaves };
 }
 
 /** From a clean profile to the first squiggle, with what each step took in seconds. */

@@ -85,6 +85,43 @@ def test_a_quick_fix_says_what_is_known_and_touches_one_line(reports: Reports) -
     assert "tanh_u = 2 * tl.sigmoid(2 * u) - 1" in added
 
 
+def test_names_of_a_kernel_have_colours_by_what_they_are(reports: Reports) -> None:
+    colours = seen(reports, "colours")["colours"]
+    assert len(set(colours.values())) >= 3, colours
+    assert colours["BLOCK"] != colours["x"] != colours["mask"]
+
+
+def test_all_reports_of_a_rule_are_fixed_at_once(reports: Reports) -> None:
+    facts = seen(reports, "fixKind")
+    assert "exact edits alone, not measured" in facts["chosen"]
+    assert facts["before"].count("torch.cuda.synchronize()") == 2
+    assert facts["after"] == facts["before"].replace("    torch.cuda.synchronize()\n", "")
+
+
+def test_a_spec_is_drafted_from_the_light_bulb(reports: Reports) -> None:
+    facts = seen(reports, "addSpec")
+    assert any(title == "Capture launches" for title in facts["offered"])
+    assert "gaps are marked FILL_IN" in facts["told"]
+    assert "x: {shape: [N_ROWS, N_COLS], dtype: inherit}" in facts["draft"]
+    assert "dims: {N_ROWS: 4, N_COLS: 100}" in facts["draft"], "as the file calls it"
+    assert facts["line"].startswith("Ln 17,"), "the entry point that the spec names"
+
+
+def test_launches_of_a_script_are_captured_and_compiled(reports: Reports) -> None:
+    facts = seen(reports, "capture")
+    assert facts["commands"][0].endswith("/plain.py")
+    assert "1 launches recorded of scale_kernel" in facts["told"]
+    assert "assumed" not in facts["lens"]
+
+
+def test_an_older_run_is_opened_in_the_panel(reports: Reports) -> None:
+    facts = seen(reports, "olderRun")
+    assert facts["offered"][0].startswith("softmax.py for cuda:90")
+    assert "on record since" in facts["head"]
+    assert any("original" in leaf for leaf in facts["leaves"])
+    assert len(facts["leaves"]) > 1
+
+
 def test_a_shown_edit_is_dropped_when_the_file_changes(reports: Reports) -> None:
     assert "Run it again" in seen(reports, "outdated")["told"]
 

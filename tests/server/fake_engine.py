@@ -344,6 +344,31 @@ def optimize(scenario: str, argument: str, text: str, target: str) -> None:
         emit("error", message="unknown field `shap`", path="k.yaml", line=7)
 
 
+def recorded() -> dict[str, Any]:
+    """A run on record of ``kernel.py`` in this folder, with one candidate that was kept."""
+    path = Path(os.environ["TILEWRIGHT_HOME"]).parent / "kernel.py"
+    text = path.read_text()
+    final = text.replace(OLD, NEW)
+    kernel = {"kernel": "dot_kernel", "configurations": 1, "compiled": 1, "registers": [64, 64]}
+    trial = {
+        "number": 1, "candidate": "c1", "parent": "o", "stage": "fusion", "proposer": "rewrite:x",
+        "rationale": "fuse", "kept": True, "reason": "correct", "level": "correct", "seconds": 2,
+    }  # fmt: skip
+    head = {"run": "a1b2", "path": str(path), "target": "cuda:90", "state": "finished", "kept": 1}
+    head |= {"started": "2026-11-20T10:14:00+00:00", "device": "interpreter", "seconds": 38.3}
+    texts = {"original": "o", "texts": {"o": text, "c1": final}, "figures": {"o": [kernel]}}
+    return {**head, **texts, "trials": [trial], "notes": [], "budget": 64, "spent": None}
+
+
+def on_record(command: str, run: str | None) -> dict[str, Any]:
+    """What the store has: one run whole, of another what a page needs of it."""
+    if command == "runs":
+        return {"runs": [{"run": "a1b2", "kept": 1}], "count": 1}
+    missing = {"missing": "no trial was timed"}
+    known = {"roof": missing, "estimates": {"chip": "H200 SXM", "texts": []}, "trials": []}
+    return {"a1b2": recorded, "8ed9": lambda: known}.get(str(run), dict)()
+
+
 def captured(arguments: list[str]) -> None:
     """Three launches of a kernel of ``kernel.py``; ``nothing.py`` launches nothing and fails."""
     place = str(Path("kernel.py").resolve())
@@ -406,10 +431,8 @@ def main() -> None:
     options = parser.parse_args()
     if "TEST_SPY" in os.environ:
         spy(os.environ["TEST_SPY"], options.command)
-    if options.command == "show":
-        missing = {"missing": "no trial was timed"}
-        known = {"roof": missing, "estimates": {"chip": "H200 SXM", "texts": []}, "trials": []}
-        sys.stdout.write(json.dumps(known if options.file == "8ed9" else {}))
+    if options.command in ("runs", "show"):
+        sys.stdout.write(json.dumps(on_record(options.command, options.file)))
         return
     if options.command in ("check", "certificates"):
         files = [listed(options.command, path) for path in sorted(Path(options.file).glob("*.py"))]

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from conversation import Conversation, apply_edits, until
+from conversation import KERNEL, Conversation, apply_edits, until
 from lsprotocol import types
 
 OLD, NEW = "acc += tl.dot(a, b)", "acc = tl.dot(a, b, acc)"
@@ -54,4 +54,56 @@ async def test_only_what_was_kept_is_applied(talk: Conversation, tmp_path: Path)
     original = {**wanted, "candidate": run["candidates"][0]["id"]}
     assert "was not kept" in (await _apply(talk, original))["reason"]
     assert "not known any more" in (await _apply(talk, {**wanted, "run": "gone"}))["reason"]
+    assert talk.edits == []
+
+
+async def test_an_older_run_is_opened_and_its_steps_are_offered(
+    talk: Conversation,
+) -> None:
+    await talk.begin()
+    talk.open("nothing")
+    assert [run["run"] for run in await talk.execute("tilewright.recordedRuns")] == ["a1b2"]
+    answer = await talk.execute("tilewright.openRun", {"record": "a1b2"})
+    (run,) = await talk.execute("tilewright.runs")
+    assert run["head"]["run"] == answer["run"] == "record-a1b2"
+    assert (run["head"]["uri"], run["head"]["state"]) == (talk.uri, "done")
+    assert (run["head"]["elapsed_s"], run["head"]["kept"]) == (38.3, 1)
+    assert run["head"]["message"] == "on record since 2026-11-20 10:14"
+    original, kept = run["candidates"]
+    assert (original["verdict"], kept["verdict"], kept["parent"]) == ("original", "kept", "o")
+    assert original["figures"][0]["registers"] == [64, 64]
+    again = await talk.execute("tilewright.openRun", {"record": "a1b2"})
+    assert again == answer
+    wanted = {"run": answer["run"], "candidate": "c1"}
+    found = await talk.execute("tilewright.runText", wanted)
+    assert found["text"] == talk.text.replace(OLD, NEW)
+    assert await _apply(talk, wanted) == {"applied": True}
+    (annotation,) = (talk.edits[-1].edit.change_annotations or {}).values()
+    assert "not known whether the spec and the imported files are" in str(annotation.description)
+
+
+async def test_a_run_that_is_not_on_record_is_refused(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("nothing")
+    answer = await talk.execute("tilewright.openRun", {"record": "8ed9"})
+    assert "run 8ed9 is not on record" in answer["reason"]
+    assert await talk.execute("tilewright.runs") == []
+
+
+async def test_steps_are_not_applied_once_what_they_import_changed(
+    talk: Conversation, tmp_path: Path
+) -> None:
+    helper = talk.folder / "helper.py"
+    helper.write_text("SIZE = 64\n")
+    await talk.begin()
+    gate = tmp_path / "gate"
+    text = KERNEL.format(engine=f"wait {gate}").replace(", 64,", ", SIZE,")
+    talk.open(text=f"from helper import SIZE\n{text}")
+    await talk.optimize()
+    await until(lambda: any(one.candidate.verdict == "kept" for one in talk.candidates))
+    (run,) = await talk.execute("tilewright.runs")
+    helper.write_text("SIZE = 32\n")
+    wanted = {"run": run["head"]["run"], "candidate": run["candidates"][1]["id"]}
+    answer = await _apply(talk, wanted)
+    assert "helper.py changed since, which their verdict depends on" in answer["reason"]
     assert talk.edits == []

@@ -5,6 +5,7 @@ import type { ChipStatus } from "./chips";
 import { execute } from "./client";
 import { PREVIEW_FIX, previewFix } from "./fixes";
 import { install, offerInstall, showError } from "./install";
+import { addSpec, captureLaunches, goToSpec } from "./kernel-inputs";
 import { modelsOf, setKey } from "./models";
 import { pickTarget } from "./picks";
 import type { KernelsView } from "./kernels/view";
@@ -64,6 +65,16 @@ export function commands(parts: Parts): Readonly<Record<string, Command>> {
     "tilewright.refreshAssembly": () => assemblies.refresh(),
     "tilewright.compareAssembly": () => assemblies.compare(),
     "tilewright.showRuns": (run) => panel.open(run),
+    "tilewright.openOlderRun": () => panel.openOlder(),
+    "tilewright.captureLaunches": () => {
+      const document = activeDocument();
+      return document ? captureLaunches(ask, document) : undefined;
+    },
+    "tilewright.addSpecOfKernel": () => {
+      const editor = vscode.window.activeTextEditor;
+      return activeDocument() && editor ? addSpec(editor) : undefined;
+    },
+    "tilewright.goToSpec": () => goToSpec(ask),
     "tilewright.refreshKernels": () => kernels.refresh(),
     "tilewright.chooseKernelPython": () => chooseKernelPython(server),
     "tilewright.installTorch": () => installTorch(server, log),
@@ -158,6 +169,9 @@ async function showMenu(server: Server, log: vscode.LogOutputChannel): Promise<v
   const items = [
     { label: "$(rocket) Optimize Kernel for…", command: "tilewright.optimizeFor" },
     { label: "$(graph-line) Show Runs", command: "tilewright.showRuns" },
+    { label: "$(history) Open an Older Run…", command: "tilewright.openOlderRun" },
+    { label: "$(record) Capture Launches…", command: "tilewright.captureLaunches" },
+    { label: "$(file-symlink-file) Go to Spec or Kernel", command: "tilewright.goToSpec" },
     { label: "$(list-tree) Kernels of the Workspace", command: "tilewright.kernels.focus" },
     { label: "$(chip) Choose Chip of This File…", command: "tilewright.chooseTarget" },
     { label: "$(dashboard) Profile Kernel", command: "tilewright.profileKernel" },

@@ -5,9 +5,11 @@ import { registerTools } from "./agent-tools";
 import { registerAgentTools } from "./agents";
 import { AssemblyViews } from "./assembly";
 import { ChipStatus, FileTargets } from "./chips";
+import { execute } from "./client";
 import { commands } from "./commands";
 import { EditorModelBridge } from "./editor-models";
 import { offerInstall, offerUpdate, showError } from "./install";
+import { SpecDefinitions } from "./kernel-inputs";
 import { ModelKeys } from "./models";
 import { Previews } from "./preview";
 import { run } from "./processes";
@@ -58,6 +60,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       SERVER_SETTINGS.some((name) => event.affectsConfiguration(name)) ? server.restart() : undefined,
     ),
   );
+  const specs = new SpecDefinitions(async (command, argument) => (server.client ? execute(server.client, command, argument) : undefined));
+  context.subscriptions.push(vscode.languages.registerDefinitionProvider({ language: "yaml", scheme: "file" }, specs));
   const cwd = context.globalStorageUri.fsPath;
   const tools = registerAgentTools(server, ({ command, args }) => run(command, args, { limitMs: PROBE_LIMIT_MS, cwd }), log);
   if (tools) {

@@ -19,12 +19,14 @@ const manifest = JSON.parse(read("package.json")) as {
   capabilities: { untrustedWorkspaces: { restrictedConfigurations: string[] } };
   contributes: {
     commands: { command: string }[];
+    semanticTokenModifiers: { id: string }[];
+    semanticTokenScopes: { scopes: Record<string, string[]> }[];
     configuration: { properties: Record<string, { default: unknown; scope: string }> };
   };
 };
 const properties = manifest.contributes.configuration.properties;
 // The server's own commands; the language client registers them, so the extension must not.
-const SERVERS = ["optimize", "profile", "compile", "verify", "showCertificate", "cancelJob", "listJobs", "debugInfo", "target", "listTargets", "models"].map(
+const SERVERS = ["optimize", "profile", "compile", "verify", "showCertificate", "cancelJob", "listJobs", "debugInfo", "target", "listTargets", "models", "addSpec", "capture", "counterpart", "openRun"].map(
   (name) => `tilewright.${name}`,
 );
 
@@ -49,8 +51,17 @@ describe("package.json", () => {
     programs.forEach((name) => expect(properties[name]?.scope).toBe("machine-overridable"));
   });
 
+  it("gives a colour to each kind of name that the server tells apart", () => {
+    const meanings = [...readFileSync(path.join(root, "../engine/tilewright/navigation/tokens.py"), "utf8").matchAll(/^    [A-Z]+ = "(\w+)"$/gm)];
+    const known = meanings.map((match) => match[1]).sort();
+    expect(known.length).toBeGreaterThan(3);
+    const { semanticTokenModifiers: modifiers, semanticTokenScopes: scopes } = manifest.contributes;
+    expect(modifiers.map(({ id }) => id).sort()).toEqual(known);
+    expect(Object.keys(scopes[0]?.scopes ?? {}).sort()).toEqual(known.map((id) => `*.${id}`).sort());
+  });
+
   it("has no setting for a key", () => {
-    expect(Object.keys(properties).filter((name) => /key|secret|token/i.test(name))).toEqual([]);
+    expect(Object.keys(properties).filter((name) => /key|secret|token\b/i.test(name))).toEqual([]);
   });
 
   it("names no package that an index could answer with a stranger's", () => {

@@ -17,6 +17,7 @@ import {
   withHead,
 } from "../src/runs/model";
 import { textOf, withClass } from "../src/runs/nodes";
+import { olderItems } from "../src/runs/older";
 import { page } from "../src/runs/page";
 
 const HEAD: RunHead = {
@@ -75,6 +76,29 @@ const estimates = {
   ],
 };
 const estimated: RunRecord = { roof: { missing: "no trial was timed" }, estimates };
+
+describe("older runs", () => {
+  it("are listed with what they gained, and what is no run is left out", () => {
+    const one = {
+      run: "a1b2", path: "/w/softmax.py", target: "cuda:90", started: "2026-11-20T10:14:00+00:00", state: "finished",
+      trials: 8, kept: 3, gain: { value: 1.944 },
+    };
+    expect(olderItems([one, { ...one, run: "c3", gain: null }, { kept: 1 }, null])).toEqual([
+      {
+        label: "softmax.py for cuda:90", description: "2026-11-20 10:14", record: "a1b2",
+        detail: "finished; 3 of 8 candidates kept; 1.94x, measured",
+      },
+      expect.objectContaining({ record: "c3", detail: "finished; 3 of 8 candidates kept; no speed measured" }),
+    ]);
+    expect(olderItems(undefined)).toEqual([]);
+  });
+
+  it("can be asked for where no run is shown and where some are", () => {
+    const asks = (shown: Parameters<typeof page>[0]): string => JSON.stringify(page(shown, null)["runs"]);
+    expect(asks({ runs: [], run: null, record: null })).toContain("data-older");
+    expect(asks({ runs: [untimed], run: "r", record: null })).toContain("data-older");
+  });
+});
 
 describe("a run", () => {
   it("keeps its candidates in one tree, whatever comes first", () => {

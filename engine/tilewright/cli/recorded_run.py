@@ -16,7 +16,7 @@ from tilewright.errors import InputError
 from tilewright.report.archive import BINS
 from tilewright.report.curves import costs
 from tilewright.report.steps import span, trial_word
-from tilewright.strategies.recorded import detail
+from tilewright.strategies.recorded import detail, recorded_texts
 from tilewright.strategies.replay import Replayed
 from tilewright.strategies.replay import replay as run_replay
 
@@ -43,10 +43,12 @@ def show(
     """
     check_report(report)
     with records() as found:
-        value = detail(found, found.named(run))
+        record = found.named(run)
+        value = detail(found, record)
+        more = recorded_texts(found, record) if form is Format.JSON else {}
     chosen = _trial(value, trial) if trial is not None else None
     if form is Format.JSON:
-        emit_json(value if chosen is None else chosen)
+        emit_json({**value, **more} if chosen is None else chosen)
     elif chosen is not None:
         _show_trial(chosen)
     else:

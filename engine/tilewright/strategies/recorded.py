@@ -82,6 +82,21 @@ def detail(records: Records, record: RunRecord) -> dict[str, Any]:
     }
 
 
+def recorded_texts(records: Records, record: RunRecord) -> dict[str, Any]:
+    """The original and every candidate by hash: ``texts``, and ``figures`` of those that were
+    compiled, as ``compile_rows`` has them."""
+    trials = _trials(record)
+    original = record.request.get("text")
+    names = dict.fromkeys((original, *(trial.get("candidate") for trial in trials)))
+    known = {str(name): records.text(str(name)) for name in names if name is not None}
+    evaluations = _evaluations(records.units(record.id))
+    return {
+        "original": original,
+        "texts": {name: text for name, text in known.items() if text is not None},
+        "figures": {name: compile_rows(evaluations[name]) for name in known if name in evaluations},
+    }
+
+
 def _target(target: Json | None) -> str | None:
     return f"{target['backend']}:{target['arch']}" if target else None
 

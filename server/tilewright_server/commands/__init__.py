@@ -25,6 +25,8 @@ COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.LIST_JOBS, lazy("commands.jobs", "list_jobs")),
     (names.RUNS, lazy("commands.inquiries", "list_runs")),
     (names.RUN_TEXT, lazy("commands.inquiries", "run_text")),
+    (names.RECORDED_RUNS, lazy("commands.records", "recorded_runs")),
+    (names.OPEN_RUN, lazy("commands.records", "open_run")),
     (names.RUN_RECORD, lazy("commands.records", "run_record")),
     (names.APPLY_CANDIDATE, lazy("commands.apply", "apply_candidate")),
     (names.DEBUG_INFO, lazy("commands.inquiries", "debug_info")),

@@ -11,11 +11,16 @@ from tilewright_server.commands.arguments import read_arguments
 from tilewright_server.commands.jobs import refuse
 from tilewright_server.edits import Evidence, workspace_edit
 from tilewright_server.jobs.run_record import RunRecord
-from tilewright_server.rebase import Fitted, Unfit, fit, wide_roots_of
+from tilewright_server.jobs.surroundings import changed_around, surroundings
+from tilewright_server.rebase import Fitted, Unfit, fit, named, wide_roots_of
 from tilewright_server.run_view import CandidateView, Verdict
 from tilewright_server.server import TilewrightServer
 
 _NO_CERTIFICATE = "a part of the steps has no certificate; Verify makes one"
+
+_NOT_COMPARED = (
+    "Of an older run it is not known whether the spec and the imported files are as they were"
+)
 
 
 class CandidateArguments(BaseModel):
@@ -59,6 +64,10 @@ async def apply_candidate(server: TilewrightServer, *arguments: Any) -> dict[str
 
 
 def _fitted(record: RunRecord, now: str, text: str, path: str) -> Fitted | Unfit:
+    if record.around is not None:
+        changed = changed_around(record.around, surroundings(record.sent, path))
+        if changed:
+            return Unfit(f"{named(changed)} changed since, which their verdict depends on")
     return fit(record.sent, now, text, path, wide_roots_of(parse_module(record.sent, path)))
 
 
@@ -86,4 +95,5 @@ def _evidence(record: RunRecord, found: CandidateView) -> str:
 
 def _description(record: RunRecord, found: CandidateView) -> str:
     steps = "; ".join(step.rationale or step.proposer for step in _path(record, found))
-    return f"{steps}. {_NO_CERTIFICATE[0].upper()}{_NO_CERTIFICATE[1:]}"
+    said = f"{steps}. {_NO_CERTIFICATE[0].upper()}{_NO_CERTIFICATE[1:]}"
+    return said if record.around is not None else f"{said}. {_NOT_COMPARED}"

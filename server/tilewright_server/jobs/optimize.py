@@ -68,6 +68,7 @@ async def _found(
         return entry
     around = entry.around or await server.in_pool(surroundings, sent.text, sent.path or sent.uri)
     entry = replace(entry, run=job.id, around=around)
+    record.around = around
     await _keep(server, entry)
     touching = asyncio.create_task(_touch(server, job.id))
     try:

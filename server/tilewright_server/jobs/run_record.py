@@ -30,11 +30,18 @@ _STEPS = {
 
 
 class RunRecord:
-    """One run: its head, its candidates by identity, and their texts."""
+    """One run: its head, its candidates by identity, and their texts.
+
+    Attributes:
+        sent: the text that it works on.
+        around: what its verdicts depend on outside the file, as ``surroundings`` has it; None where
+            that is not known.
+    """
 
     def __init__(self, head: RunHead, text: str) -> None:
         self.head = head
         self.sent = text
+        self.around: Mapping[str, str] | None = None
         self.notes: tuple[str, ...] = ()
         self._candidates: dict[str, CandidateView] = {}
         self._texts: dict[str, str] = {}
@@ -76,6 +83,12 @@ class RunRecord:
         elapsed = self._elapsed()
         return replace(self.head, elapsed_s=round(elapsed, 1), left_s=self._left(elapsed))
 
+    def keep(self, one: CandidateView, text: str | None) -> None:
+        """A candidate of a run on record, with its text where that is on record as well."""
+        self._candidates[one.id] = one
+        if text is not None:
+            self._texts[one.id] = text
+
     def take(self, event: Json) -> CandidateView | None:
         """Bring it up to date; the candidate that the event is about, if it is about one."""
         known = {
@@ -110,7 +123,7 @@ class RunRecord:
 
     def _elapsed(self) -> float:
         if self._began is None:
-            return 0.0
+            return self.head.elapsed_s  # of a run on record, else 0
         return (self._ended or time.monotonic()) - self._began
 
     def _left(self, elapsed: float) -> float | None:
@@ -148,7 +161,7 @@ class RunRecord:
         name = str(event.get("candidate"))
         self._texts[name] = self.sent
         return self._put(
-            CandidateView(name, None, Verdict.ORIGINAL, figures=_figures(event.get("figures")))
+            CandidateView(name, None, Verdict.ORIGINAL, figures=figures_of(event.get("figures")))
         )
 
     def _judging(self, event: Json) -> CandidateView:
@@ -170,7 +183,7 @@ class RunRecord:
         if not isinstance(trial, Mapping):
             return None
         self._step = ""
-        made = _candidate(trial, event.get("figures"))
+        made = candidate_view(trial, event.get("figures"))
         if isinstance(event.get("text"), str):
             self._texts[made.id] = event["text"]
         kept = self.head.kept + (made.verdict is Verdict.KEPT)
@@ -182,7 +195,8 @@ class RunRecord:
         return one
 
 
-def _candidate(trial: Json, figures: Any) -> CandidateView:
+def candidate_view(trial: Json, figures: Any) -> CandidateView:
+    """A trial as the engine tells it, with what its compilers said."""
     number = int(trial.get("number") or 0)
     verdict = Verdict.KEPT if trial.get("kept") else Verdict.REFUSED
     node = trial.get("node")
@@ -205,12 +219,13 @@ def _candidate(trial: Json, figures: Any) -> CandidateView:
         bool(trial.get("kept")),
         {name: measured.get(name) for name in _SPEEDUP} if measured is not None else None,
         estimate if isinstance(estimate, Mapping) else None,
-        _figures(figures),
+        figures_of(figures),
         trial.get("seconds"),
     )
 
 
-def _figures(rows: Any) -> tuple[KernelFigures, ...]:
+def figures_of(rows: Any) -> tuple[KernelFigures, ...]:
+    """Rows of the engine, one a kernel; what is not one is left out."""
     if not isinstance(rows, Sequence):
         return ()
     return tuple(_kernel(row) for row in rows if isinstance(row, Mapping))

@@ -31,12 +31,14 @@ const WORDS: Readonly<Record<Candidate["verdict"], string>> = {
   brokeOff: "broke off",
 };
 
+const OLDER = button("Open an older run…", { "data-older": "pick" });
+
 /** The parts of the page, each of which can be replaced alone. `selected` is a candidate's id. */
 export function page(shown: Shown, selected: string | null): Readonly<Record<string, Node>> {
   const view = shown.runs.find(({ head }) => head.run === shown.run) ?? shown.runs.at(-1);
   if (!view) {
     const empty = h("p", { class: "note" }, "No optimization ran in this window. Optimize Kernel for… starts one.");
-    return { runs: h("div"), head: empty, tree: h("div"), candidate: h("div"), charts: h("div") };
+    return { runs: h("div", { class: "tabs" }, OLDER), head: empty, tree: h("div"), candidate: h("div"), charts: h("div") };
   }
   const chosen = view.candidates.find(({ id }) => id === selected) ?? bestOf(view) ?? originalOf(view);
   return {
@@ -54,7 +56,7 @@ function tabs(runs: readonly RunView[], now: RunView): Node {
     const isNow = head.run === now.head.run;
     return h("button", { class: isNow ? "tab now" : "tab", "data-show": head.run, "aria-pressed": String(isNow) }, name);
   };
-  return h("div", { class: "tabs", role: "group", "aria-label": "Runs of this window" }, ...(runs.length > 1 ? runs.map(tab) : []));
+  return h("div", { class: "tabs", role: "group", "aria-label": "Runs" }, ...(runs.length > 1 ? runs.map(tab) : []), OLDER);
 }
 
 function head(view: RunView): Node {

@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 import { execute } from "../client";
 import type { Server } from "../server";
 import { type Candidate, isOver, pathTo, type RunView } from "./model";
+import { pickOlderRun } from "./older";
 import type { Shown } from "./page";
 import type { Runs, TextDiff } from "./store";
 
@@ -20,6 +21,7 @@ interface Wish {
   readonly apply?: string;
   readonly diff?: string;
   readonly with?: string;
+  readonly older?: string;
 }
 
 export class RunPanel implements vscode.TextDocumentContentProvider, vscode.Disposable {
@@ -69,6 +71,15 @@ export class RunPanel implements vscode.TextDocumentContentProvider, vscode.Disp
     this.adopt(vscode.window.createWebviewPanel(VIEW, "Tilewright Runs", column, this.options()));
   }
 
+  /** Shows a run of an earlier window, which the person chooses. */
+  async openOlder(): Promise<void> {
+    const run = await pickOlderRun((command, argument) => this.ask(command, argument));
+    if (run !== undefined) {
+      await this.runs.refresh();
+      this.open(run);
+    }
+  }
+
   private options(): vscode.WebviewOptions {
     return { enableScripts: true, localResourceRoots: ["dist", "media"].map((name) => vscode.Uri.joinPath(this.extension, name)) };
   }
@@ -111,6 +122,8 @@ export class RunPanel implements vscode.TextDocumentContentProvider, vscode.Disp
       this.send();
     } else if (wish.ready !== undefined) {
       this.send();
+    } else if (wish.older !== undefined) {
+      await this.openOlder();
     } else if (wish.cancel !== undefined) {
       await this.ask("tilewright.cancelJob", { job: wish.cancel });
     } else if (view && wish.diff !== undefined && wish.with !== undefined) {
