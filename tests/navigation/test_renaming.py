@@ -180,3 +180,19 @@ def test_a_renamed_program_has_the_same_issues() -> None:
         changed, compared = changed + 1, compared + len(expected)
     assert compared > 20
     assert changed == 30
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    [
+        "@triton.autotune(configs=elsewhere.configs('k'), key=['n'])",
+        "@triton.heuristics(elsewhere.heuristics('k'))",
+    ],
+)
+def test_a_value_that_another_file_gives_by_name_is_not_renamed(decorator: str) -> None:
+    source = module(above="import elsewhere", decorator=decorator, launch="kernel[(1,)](x, n)")
+    outcome = rename(source, source.kernels[0], "BLOCK", "TILE")
+    assert isinstance(outcome, Refusal)
+    assert "nothing in this file gives BLOCK its value" in outcome.reason
+    given = module(above="import elsewhere", decorator=decorator)
+    assert "kernel[(1,)](x, n, TILE=32)" in renamed(given)

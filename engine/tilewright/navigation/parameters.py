@@ -55,9 +55,12 @@ class ParameterSearch:
         """The certain uses."""
         if self._kernel.qualified_name != self._kernel.name:
             self._obstacle(self._kernel.node, "the kernel stands in a class or a function")
-        found = {*self._signature(), *self._body(), *self._configurations()}
+        configured = set(self._configurations())
+        found = {*self._signature(), *self._body(), *configured}
         for launch in self._module.launches_of(self._kernel.name):
             found |= {*self._launch(launch), *self._grid(launch)}
+            if not configured:
+                self._unseen_value(launch)
         self._whole_kernel()
         return found | {*self._calls()}
 
@@ -169,6 +172,16 @@ class ParameterSearch:
         hidden = not launch.is_complete and self._name not in launch.arguments
         if hidden and not self._is_tuned:
             self._obstacle(launch.node, "that launch has arguments that are not written out")
+
+    def _unseen_value(self, launch: Launch) -> None:
+        """A value that another file gives, by name: of configurations or heuristics made there."""
+        if self._name in launch.arguments or not launch.is_complete:
+            return
+        tuned = self._kernel.autotune
+        unknown = tuned is not None and tuned.configs is None
+        parameter = self._kernel.parameter(self._name)
+        if unknown or (parameter is not None and parameter.default is None):
+            self._obstacle(launch.node, f"nothing in this file gives {self._name} its value there")
 
     @property
     def _is_tuned(self) -> bool:
