@@ -128,7 +128,7 @@ class RunRecord:
 
     def _left(self, elapsed: float) -> float | None:
         percent = self.head.percent or 0
-        if self._ended is not None or percent < _SHARE_FROM:
+        if self.head.state.is_over or self._ended is not None or percent < _SHARE_FROM:
             return None
         return round(elapsed * (100 - percent) / percent, 0)
 
