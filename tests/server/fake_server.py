@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import protocol_first  # noqa: F401
 from cattrs.errors import StructureHandlerNotFoundError
 from lsprotocol import types
 from pygls.protocol import default_converter
 from pygls.server import JsonRPCServer
-
-import protocol_first  # noqa: F401
 
 from tilewright.analysis.model import AnalysisContext, Issue, Related
 from tilewright.knowledge.stages import Stage
