@@ -21,6 +21,14 @@ FAST   := not gpu and not browser and not slow and not editor
 # Tests of these folders start no process and look for no package: an environment changes nothing.
 PURE   := agents analysis mutation precision profiling realbugs report search search_evidence
 
+# Long tests wait for processes about as long as they compute: two of them for each core.
+SLOW_WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 1))))
+# "all" for every random example and every case of a sample, which is for changes of what they test.
+PROFILE ?= ci
+
+# Byte code is kept: tests start hundreds of processes, and pytest rewrites each file of tests anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help docs pictures setup honesty gpu search-evidence bench-lsp demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall realbugs lint format types wheel clean distclean
 
@@ -57,8 +65,8 @@ test-light: ## the fast tests that may differ without torch and triton, in such 
 	$(MAKE) EXTRAS=dev VENV=$(VENV)-light LEFT_OUT="$(PURE)" test
 
 test-slow: corpora ray ## wheel and environment tests, long runs
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --hypothesis-profile=ci \
-	  -m "(slow or hypothesis) and not gpu and not browser"
+	$(BIN)/python -m pytest -n $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder \
+	  --hypothesis-profile=$(PROFILE) -m "(slow or hypothesis) and not gpu and not browser"
 
 ray: $(RAY_STAMP) ## Ray (79 MB), for the slow tests of clusters
 

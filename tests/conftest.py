@@ -11,9 +11,10 @@ from hypothesis import settings
 from tilewright.collection import collect_seldom
 from tilewright.devices.local import WorkerDevice
 
-# Few random examples while one works, all of them with --hypothesis-profile=ci: see each.examples.
-settings.register_profile("dev", deadline=None)
-settings.register_profile("ci", deadline=None)
+# Few random examples while one works, more with --hypothesis-profile=ci, all of them with
+# --hypothesis-profile=all: see each.examples.
+for name in ("dev", "ci", "all"):
+    settings.register_profile(name, deadline=None)
 settings.load_profile("dev")
 
 
