@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from mcp import Client
 from mcp_session import ROOT, over_stdio, words
 
+from tilewright.devices.service.status import stop_services
 from tilewright_server.jobs.process import ENGINE_COMMAND
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
@@ -36,6 +38,16 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     )
     return y
 '''
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """All commands share a worker, as they do outside of the tests: it takes seconds to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("TILEWRIGHT_SERVICE", "1")
+        yield
+        stop_services()
 
 
 @pytest.fixture
@@ -105,7 +117,7 @@ async def test_every_tool_answers_over_stdio(project: Path, tmp_path: Path) -> N
         ("compile", {"path": "softmax.py", "targets": ["cuda:90", "hip:gfx942"]}),
         ("verify", {"original": "softmax.py", "candidate": "softmax.py"}),
         ("profile", {"path": "softmax.py", "device": "interpreter"}),
-        ("optimize", {"path": "softmax.py", "device": "interpreter", "budget": 4}),
+        ("optimize", {"path": "softmax.py", "device": "interpreter", "budget": 2}),
         ("evidence", {"path": "softmax.py"}),
     )
     async with over_stdio(project, tmp_path / "errors", "--device", "interpreter") as client:
@@ -190,11 +202,11 @@ async def test_a_cancelled_verification_leaves_no_process(project: Path, tmp_pat
         assert len(server) == 1
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "verify", arguments, None, on_progress)
-            with anyio.fail_after(120):
+            with anyio.fail_after(300):
                 await judging.wait()
             assert len(_processes(home)) >= 3
             group.cancel_scope.cancel()
-        with anyio.fail_after(30):
+        with anyio.fail_after(120):
             while _processes(home) != server:
                 await anyio.sleep(0.02)
 
