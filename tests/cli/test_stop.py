@@ -85,7 +85,7 @@ def test_a_verification_is_interrupted_while_its_worker_starts(tmp_path: Path) -
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     started: list[int] = []
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not started and time.monotonic() < end:
         started = children(verify.pid)
         time.sleep(0.01)
@@ -94,7 +94,7 @@ def test_a_verification_is_interrupted_while_its_worker_starts(tmp_path: Path) -
     _, errors = verify.communicate(timeout=120)
     assert verify.returncode == 130
     assert "stopped by SIGINT before there was a result" in errors
-    end = time.monotonic() + 10  # what it has killed may take a moment to go on a busy machine
+    end = time.monotonic() + 120
     while any(map(lives, started)) and time.monotonic() < end:
         time.sleep(0.05)
     assert not any(map(lives, started))

@@ -133,7 +133,7 @@ def test_odd_messages_and_cancelled_calls_end_nothing(raw: RawClient, tmp_path: 
     raw.send("notifications/cancelled", {"requestId": 5})
     raw.call("accept", 6)
     assert raw.answer(6)["result"]["structuredContent"]["accepted"] is True
-    assert all(_gone(pid, 20) for pid in pids)
+    assert all(_gone(pid, 120) for pid in pids)
 
 
 def test_a_client_that_leaves_ends_the_server_and_its_children(
@@ -144,7 +144,7 @@ def test_a_client_that_leaves_ends_the_server_and_its_children(
     pids = _pids(tmp_path / "pids")
     assert raw.process.stdin is not None
     raw.process.stdin.close()
-    assert all(_gone(pid, 20) for pid in pids)
+    assert all(_gone(pid, 120) for pid in pids)
     assert raw.process.wait(20) == 0
 
 
@@ -155,7 +155,7 @@ def test_a_server_that_is_killed_leaves_no_engine(raw: RawClient, tmp_path: Path
     raw.call(f"hang\n# pids: {tmp_path / 'pids'}", 1)
     engine, other = _pids(tmp_path / "pids")
     raw.process.kill()
-    assert _gone(engine, 20)
+    assert _gone(engine, 120)
     os.kill(other, signal.SIGKILL)
 
 

@@ -85,7 +85,7 @@ def ask(choice: ModelChoice, text: str = "Make it fast.", **more: object) -> Cal
     return CallRequest(Role.OPTIMIZER, choice, messages, **more)  # type: ignore[arg-type]
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 120.0) -> None:
     """Wait until something is so; fails where it does not come about."""
     end = time.monotonic() + seconds
     while not condition():

@@ -14,7 +14,7 @@ from tilewright.worker.timing.controller import conduct
 from tilewright.worker.timing.paired_runner import Contest
 
 SIZE = 32
-PAUSE_S = 0.004
+PAUSE_S = 0.02
 
 
 def inputs() -> dict[str, Any]:
