@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import protocol_first  # noqa: F401  isort: skip  before lsprotocol
 import attrs
 import protocol_first  # noqa: F401
 from cattrs.errors import StructureHandlerNotFoundError
