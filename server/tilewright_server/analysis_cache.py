@@ -3,7 +3,7 @@
 import ast
 import asyncio
 import hashlib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any, cast
@@ -19,7 +19,8 @@ from tilewright.source.text import Range
 from tilewright_server.backend import ONE_AT_A_TIME, Engine
 from tilewright_server.snapshot import Snapshot
 
-_REMEMBERED = 64
+_DOCUMENTS = 64
+_OF_EACH = 8
 _CONTENTS: LruDict[tuple[int, int | None, str], bytes] = LruDict(2048)
 
 
@@ -115,7 +116,7 @@ class AnalysisService:
     def __init__(self, engine: Engine, pool: ThreadPoolExecutor) -> None:
         self._engine = engine
         self._pool = pool
-        self._done: LruDict[_Key, Any] = LruDict(_REMEMBERED)
+        self._done: LruDict[str, LruDict[_Key, Any]] = LruDict(_DOCUMENTS)
         self._running: dict[_Key, asyncio.Future[Any]] = {}
 
     async def parse(self, snapshot: Snapshot) -> Parsed:
@@ -131,12 +132,13 @@ class AnalysisService:
         silenced: frozenset[str] = frozenset(),
     ) -> Analysis:
         """The issues of a parsed snapshot under a context, without those that are silenced."""
-        key = (*_key(snapshot, repr(context)), silenced)
+        key = _key(snapshot, repr(context), *sorted(silenced))
         found: Analysis = await self._once(key, self._analyze, parsed, context, silenced)
         return found
 
     async def _once(self, key: "_Key", compute: Callable[..., Any], *arguments: Any) -> Any:
-        done = self._done.get(key)
+        known = self._done.get(key[0])
+        done = None if known is None else known.get(key)
         if done is not None:
             return done
         running = self._running.get(key)
@@ -152,7 +154,9 @@ class AnalysisService:
         self._running.pop(key, None)
         if future.cancelled() or future.exception() is not None:
             return
-        self._done.put(key, future.result())
+        known = self._done.get(key[0]) or LruDict[_Key, Any](_OF_EACH)
+        known.put(key, future.result())
+        self._done.put(key[0], known)
 
     def _parse(self, snapshot: Snapshot) -> Parsed:
         text = snapshot.text.encode(errors="replace").decode()
@@ -175,8 +179,9 @@ class AnalysisService:
         return Analysis(**known, issues=issues, context=context, silenced=silenced, notices=odd)
 
 
-_Key = tuple[Hashable, ...]
+_Key = tuple[str, ...]
 
 
-def _key(snapshot: Snapshot, what: str) -> tuple[str, str, str]:
-    return (snapshot.hash, snapshot.path or snapshot.uri, what)
+def _key(snapshot: Snapshot, *what: str) -> _Key:
+    """The document first: each keeps some of its versions."""
+    return (snapshot.path or snapshot.uri, snapshot.hash, *what)

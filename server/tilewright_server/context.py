@@ -72,6 +72,19 @@ class TilewrightProtocol(LanguageServerProtocol):
                 future.cancel()
         self._shutdown = True
 
+    def _execute_handler(
+        self, msg_id: Any, handler: Any, callback: Any, args: Any = None, kwargs: Any = None
+    ) -> None:
+        """As pygls does, which would keep the futures of notifications for good."""
+        super()._execute_handler(msg_id, handler, callback, args, kwargs)
+        running = self._request_futures.get(msg_id)
+        if running is not None:
+            running.add_done_callback(lambda future: self._forget(msg_id, future))
+
+    def _forget(self, msg_id: Any, future: Any) -> None:
+        if self._request_futures.get(msg_id) is future:
+            del self._request_futures[msg_id]
+
     def handle_message(self, message: Any) -> None:
         """As pygls does; a request after shutdown is refused instead of left without an answer."""
         method = getattr(message, "method", None)
