@@ -106,8 +106,8 @@ search-evidence: setup ## what strategies, memory and scale are worth; writes do
 	$(BIN)/python benchmarks/search_evidence/evidence_page.py
 
 bench-lsp: corpora $(LSP_STAMP) ## edits to diagnostics, next to other language servers; writes docs/editor-speed.md
-	$(BIN)/python benchmarks/lsp/measure.py
-	$(BIN)/python benchmarks/lsp/load.py
+	$(BIN)/python benchmarks/lsp/measure.py $(BENCH_LSP)
+	$(BIN)/python benchmarks/lsp/load.py $(BENCH_LSP_LOAD)
 	$(BIN)/python benchmarks/lsp/page.py build/bench-lsp.json --load build/bench-lsp-load.json
 
 $(LSP_STAMP): benchmarks/lsp/requirements.txt

@@ -1,17 +1,20 @@
 """Edits to diagnostics while an optimization, a profile and a compile run in the same server.
 
-Quiet and loaded spells take turns in one session; the load is what an editor would start.
+Quiet and loaded spells take turns in one session, so that other programs of the machine disturb
+both alike. In a loaded spell a job that has ended is started again, for a text that no job has had.
 
-    python benchmarks/lsp/load.py [--spells 3] [--strokes 40]
+    python benchmarks/lsp/load.py [--spells 2] [--strokes 40]
 """
 
 import argparse
 import datetime
 import json
+import os
 import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,60 +22,115 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from lsp.figures import quantiles  # noqa: E402
-from lsp.servers import Server  # noqa: E402
+from lsp.servers import Server, environment  # noqa: E402
 from lsp.session import Session  # noqa: E402
-from lsp.texts import documents, edits  # noqa: E402
+from lsp.texts import Document, Edit, documents, edits  # noqa: E402
 
 EXAMPLE = ROOT / "examples" / "matmul.py"
-_EDITS = ("kernel", "host")
+EDITS = ("kernel", "host")
+STATES = ("quiet", "loaded")
+_JOBS = {
+    "compile": "tilewright.compile",
+    "optimize": "tilewright.optimize",
+    "profile": "tilewright.profile",
+}
 _PAUSE_S = 0.1
 _START_S = 2.0
+_END_S = 30.0
+_LOOK_EVERY = 5
+
+
+class Jobs:
+    """The three jobs of a loaded spell, kept running."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._text = EXAMPLE.read_text(encoding="utf-8")
+        self._uri = session.open_other("matmul.py", self._text)
+        self._version = 1
+        self.seen: Counter[str] = Counter()
+        self.looks = 0
+
+    def keep(self) -> None:
+        """Note which run, and start those that do not."""
+        running = {job["kind"] for job in self._running()}
+        self.looks += 1
+        self.seen.update(running)
+        if running < _JOBS.keys():
+            self._version += 1
+            text = f"{self._text}\n# {self._version}\n"
+            self._session.replace_other(self._uri, self._version, text)
+        for kind in _JOBS.keys() - running:
+            self._session.command(_JOBS[kind], [{"uri": self._uri, "target": "cuda:90"}])
+
+    def stop(self) -> None:
+        for job in self._running():
+            self._session.command("tilewright.cancelJob", [{"job": job["job"]}])
+        until = time.monotonic() + _END_S
+        while self._running() and time.monotonic() < until:
+            time.sleep(0.2)
+        time.sleep(_START_S)
+
+    def _running(self) -> list[Any]:
+        jobs: list[Any] = self._session.ask("tilewright/status", {})["jobs"]
+        return jobs
+
+
+@dataclass
+class Times:
+    """Seconds of each stroke; of all, what the server computed and waited for a core."""
+
+    strokes: list[float] = field(default_factory=list)
+    computed_s: float = 0.0
+    waited_s: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        many = max(1, len(self.strokes))
+        return {
+            **(quantiles(self.strokes) or {}),
+            "cpu": round(1e3 * self.computed_s / many, 2),
+            "no_core": round(1e3 * self.waited_s / many, 2),
+        }
 
 
 def main() -> int:
     options = _options()
     document = documents(options.corpora)[0]
+    wanted = edits(options.corpora)
+    times = {edit: {state: Times() for state in STATES} for edit in EDITS}
+    load_before = os.getloadavg()[0]
     server = Server(
         "tilewright",
         (sys.executable, "-m", "tilewright", "lsp"),
         pulls=True,
         options={"compiled": {"run": "off"}, "profileOnSave": False},
     )
-    times: dict[str, dict[str, list[float]]] = {e: {"quiet": [], "loaded": []} for e in _EDITS}
-    seen: Counter[str] = Counter()
-    wanted = edits(options.corpora)
     with (
         tempfile.TemporaryDirectory() as folder,
+        environment(Path(folder)),
         Session(server, Path(folder), pulls=True, patience_s=120.0) as session,
     ):
         session.initialize()
-        example = session.open_other("matmul.py", EXAMPLE.read_text(encoding="utf-8"))
+        jobs = Jobs(session)
         session.open("bench.py", document.text)
         session.settle(3.0)
-        row = dict.fromkeys(_EDITS, 0)
         for _ in range(options.spells):
-            for state in ("quiet", "loaded"):
+            for state in STATES:
                 if state == "loaded":
-                    _start(session, example)
-                for edit in _EDITS:
-                    for _ in range(options.strokes):
-                        took = session.edit(wanted[edit](document, row[edit]).change)
-                        row[edit] += 1
-                        times[edit][state].append(took)
-                        session.settle(_PAUSE_S)
-                    if state == "loaded":
-                        seen.update(_running(session))
-                    _take_back(session, document.text)
-                    row[edit] = 0
+                    jobs.keep()
+                    time.sleep(_START_S)
+                for edit in EDITS:
+                    _spell(session, document, wanted[edit], options.strokes, times[edit][state],
+                           jobs if state == "loaded" else None)  # fmt: skip
                 if state == "loaded":
-                    _stop(session)
+                    jobs.stop()
+    ran = ", ".join(f"{kind} at {n} of {jobs.looks}" for kind, n in sorted(jobs.seen.items()))
     result: dict[str, Any] = {
         "file": document.name,
         "when": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "edits": {e: {s: quantiles(t) for s, t in both.items()} for e, both in times.items()},
-        "jobs": "Running at the end of a loaded spell of edits: "
-        + ", ".join(f"{kind} {n} of {2 * options.spells}" for kind, n in sorted(seen.items()))
-        + ".",
+        "load_before": load_before,
+        "edits": {e: {s: t.to_json() for s, t in both.items()} for e, both in times.items()},
+        "jobs": f"Running when it was looked, which was every {_LOOK_EVERY} edits: {ran}.",
     }
     print(json.dumps(result, indent=1))
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -84,35 +142,25 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpora", type=Path, default=ROOT / "build" / "corpora")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench-lsp-load.json")
-    parser.add_argument("--spells", type=int, default=3)
+    parser.add_argument("--spells", type=int, default=2)
     parser.add_argument("--strokes", type=int, default=40)
     return parser.parse_args()
 
 
-def _start(session: Session, example: str) -> None:
-    """The three jobs, for a file that is not edited."""
-    for command in ("tilewright.compile", "tilewright.optimize", "tilewright.profile"):
-        session.command(command, [{"uri": example, "target": "cuda:90"}])
-    time.sleep(_START_S)
-
-
-def _running(session: Session) -> list[str]:
-    """The kinds of the jobs that run now."""
-    return [job["kind"] for job in session.ask("tilewright/status", {})["jobs"]]
-
-
-def _stop(session: Session) -> None:
-    for job in session.ask("tilewright/status", {})["jobs"]:
-        session.command("tilewright.cancelJob", [{"job": job["job"]}])
-    until = time.monotonic() + 30.0
-    while _running(session) and time.monotonic() < until:
-        time.sleep(0.2)
-    time.sleep(_START_S)
-
-
-def _take_back(session: Session, text: str) -> None:
-    """The text as it was, so that each spell makes the same edits."""
-    session.replace(text)
+def _spell(
+    session: Session, document: Document, edit: Edit, strokes: int, into: Times, jobs: Jobs | None
+) -> None:
+    """So many edits; the text is then as it was, so that each spell makes the same ones."""
+    for k in range(strokes):
+        if jobs is not None and k % _LOOK_EVERY == 0:
+            jobs.keep()
+        session.settle(_PAUSE_S)
+        computed, waited = session.time_on_cores()
+        into.strokes.append(session.edit(edit(document, k).change))
+        now = session.time_on_cores()
+        into.computed_s += now[0] - computed
+        into.waited_s += now[1] - waited
+    session.replace(document.text)
     session.settle(1.0)
 
 

@@ -14,6 +14,7 @@ import os
 import platform
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from lsp.figures import quantiles  # noqa: E402
-from lsp.servers import OURS, PEER, Server, servers  # noqa: E402
+from lsp.servers import OURS, PEER, Server, environment, servers  # noqa: E402
 from lsp.session import Session  # noqa: E402
 from lsp.texts import Document, Edit, documents, edits, typed  # noqa: E402
 
@@ -31,6 +32,7 @@ _WARM_UP = 3
 _PAUSE_S = 0.05
 _KEY_S = 0.1
 _SLOW_SHARE = 5
+_WITH_SLOW_SERVERS = "1,674 lines"
 _PATIENCE_S = 20.0
 
 
@@ -44,7 +46,9 @@ def main() -> int:
     if missing:
         print(f"not there: {', '.join(missing)}; make bench-lsp installs them", file=sys.stderr)
         return 2
+    began = time.monotonic()
     result = _measure(options, chosen)
+    result["took_s"] = round(time.monotonic() - began)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0
@@ -58,9 +62,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench-lsp.json")
     parser.add_argument("--only", type=lambda names: names.split(","), default=every.split(","))
     parser.add_argument("--files", type=lambda names: names.split("/"), help="by name, with /")
-    parser.add_argument("--strokes", type=int, default=40)
-    parser.add_argument("--starts", type=int, default=5)
-    parser.add_argument("--typed", type=int, default=120, help="keys, ten a second")
+    parser.add_argument("--strokes", type=int, default=20)
+    parser.add_argument("--starts", type=int, default=3)
+    parser.add_argument("--typed", type=int, default=40, help="keys, ten a second")
     return parser.parse_args()
 
 
@@ -76,16 +80,18 @@ def _measure(options: argparse.Namespace, chosen: Sequence[Server]) -> dict[str,
         "use": [],
         "start": [],
     }
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, environment(Path(folder)):
         for document in found:
-            result["start"] += _starts(chosen, document, options.starts, Path(folder))
+            slow = document.name == _WITH_SLOW_SERVERS
+            here = [server for server in chosen if slow or not server.is_slow]
+            result["start"] += _starts(here, document, options.starts, Path(folder))
             for pulls in (False, True):
-                for group in _groups([s for s in chosen if s.pulls or not pulls]):
+                for group in _groups([s for s in here if s.pulls or not pulls]):
                     result["latency"] += _edited(
                         group, document, edits(options.corpora), options.strokes, pulls,
                         Path(folder),
                     )  # fmt: skip
-            for server in chosen:
+            for server in here:
                 result["use"].append(_typed(server, document, options.typed, Path(folder)))
     result["load_after"] = os.getloadavg()[0]
     return result
@@ -105,20 +111,25 @@ def _starts(
     chosen: Sequence[Server], document: Document, times: int, folder: Path
 ) -> list[dict[str, Any]]:
     """Spawn to the answer of ``initialize``, and to the first diagnostics of an open file."""
-    found = {server.name: ([], []) for server in chosen}  # type: dict[str, tuple[list[float], list[float]]]
+    found = {server.name: ([], [], [], []) for server in chosen}  # type: dict[str, tuple[list[float], ...]]
     for _ in range(times):
         for server in chosen:
             with _session(server, folder, pulls=server.pulls) as session:
-                found[server.name][0].append(session.initialize())
-                found[server.name][1].append(session.open("bench.py", document.text))
+                walls = found[server.name]
+                walls[0].append(session.initialize())
+                walls[2].append(session.usage().cpu_s)
+                walls[1].append(session.open("bench.py", document.text))
+                walls[3].append(session.usage().cpu_s)
     return [
         {
             "server": name,
             "file": document.name,
             "initialize_ms": quantiles(initialize),
             "diagnostics_ms": quantiles(first),
+            "initialize_cpu_s": round(sorted(cpu)[len(cpu) // 2], 2),
+            "diagnostics_cpu_s": round(sorted(cpu_first)[len(cpu_first) // 2], 2),
         }
-        for name, (initialize, first) in found.items()
+        for name, (initialize, first, cpu, cpu_first) in found.items()
     ]
 
 

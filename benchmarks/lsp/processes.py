@@ -29,6 +29,15 @@ def usage_of(pid: int) -> Usage:
     )
 
 
+def time_on_cores(pid: int) -> tuple[float, float]:
+    """Seconds that the threads of a process have computed, and were ready to but had no core."""
+    times = [
+        [int(part) for part in task.read_text().split()[:2]]
+        for task in Path(f"/proc/{pid}/task").glob("*/schedstat")
+    ]
+    return sum(ran for ran, _ in times) / 1e9, sum(waited for _, waited in times) / 1e9
+
+
 def _family(pid: int) -> list[int]:
     found = [pid]
     for one in found:

@@ -1,6 +1,9 @@
 """The servers to measure: how each is started, and which ways of diagnostics it knows."""
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,3 +45,20 @@ def servers(environment: Path) -> tuple[Server, ...]:
             is_slow=True,
         ),
     )
+
+
+@contextmanager
+def environment(folder: Path) -> Iterator[None]:
+    """Variables that servers inherit: byte code is kept, Tilewright's files lie in ``folder``.
+
+    Byte code is what an installed server has; a folder of its own keeps results of earlier runs
+    out.
+    """
+    before = dict(os.environ)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["TILEWRIGHT_HOME"] = str(folder / "home")
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

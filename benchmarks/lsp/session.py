@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from rpc import Client, Message
 
-from lsp.processes import Usage, usage_of
+from lsp.processes import Usage, time_on_cores, usage_of
 from lsp.servers import Server
 from lsp.texts import Change
 
@@ -79,6 +79,12 @@ class Session:
         self._client.notify("textDocument/didOpen", {"textDocument": document})
         return uri
 
+    def replace_other(self, uri: str, version: int, text: str) -> None:
+        """Send a whole text of a file that is not edited."""
+        document = {"uri": uri, "version": version}
+        params = {"textDocument": document, "contentChanges": [{"text": text}]}
+        self._client.notify("textDocument/didChange", params)
+
     def command(self, name: str, arguments: list[Any]) -> Any:
         """The answer of one of the server's commands."""
         params = {"command": name, "arguments": arguments}
@@ -122,6 +128,10 @@ class Session:
     def usage(self) -> Usage:
         """Of the server and the processes that it started."""
         return usage_of(self._client.pid)
+
+    def time_on_cores(self) -> tuple[float, float]:
+        """Seconds that the server alone has computed, and has waited for a core."""
+        return time_on_cores(self._client.pid)
 
     def _diagnostics(self) -> None:
         if self._pulls:

@@ -28,8 +28,10 @@ from tilewright.source.model import Module
 from tilewright_server.backend import Engine
 from tilewright_server.entry import serve
 from tilewright_server.features import create_server
+from tilewright_server.jobs import engine_host
 from tilewright_server.lazy import lazy_modules
 
+engine_host._LAUNCHER = str(Path(__file__).with_name("level_launcher.py"))
 ENGINE = (sys.executable, str(Path(__file__).with_name("fake_engine.py")))
 HOST = (*ENGINE, "--host")
 

@@ -104,7 +104,7 @@ class _Host:
         leads, closes = os.pipe()
         pid = os.fork()
         if pid == 0:
-            os.setsid()
+            os.setpgid(0, 0)  # in the session of this process, and so with its priority
             for inherited in (leads, closes, self._wakes):
                 os.close(inherited)
             self._line.close()

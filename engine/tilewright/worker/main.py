@@ -36,6 +36,7 @@ def main() -> int:
     warnings.filterwarnings("ignore", module=r"triton\.")
     if SERVICE in sys.argv[1:]:
         return service.main(sys.argv[1:], answers, _hello)
+    service.keep_priority()
     _watch_for_the_engine()
     hello = _hello()
     write_message(answers, {"hello": hello})

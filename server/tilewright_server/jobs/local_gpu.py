@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilewright_server.jobs.engine_host import launched
+
 logger = logging.getLogger(__name__)
 
 _PATIENCE_S = 60.0
@@ -75,7 +77,12 @@ async def ask_engine(
     what = " ".join(words[-3:])
     try:
         process = await asyncio.create_subprocess_exec(
-            *words, stdin=null, stdout=pipe, stderr=null, env=dict(env), start_new_session=True
+            *launched(words),
+            stdin=null,
+            stdout=pipe,
+            stderr=null,
+            env=dict(env),
+            start_new_session=True,
         )
     except OSError as error:
         logger.warning("%s cannot be asked: %s", what, error)

@@ -54,7 +54,7 @@ def take_over(environment: dict[str, str] | None) -> None:
 
 def main(job: Job[Any], result: int, scratch: str, timeout_s: float, parent: int) -> None:
     """Never returns: ends the process after writing one message to ``result``."""
-    os.setsid()
+    os.setpgid(0, 0)
     confinement.die_with_parent(parent)
     start = time.perf_counter()
     job["reached"] = {"started": time.monotonic()}

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _TICK_S = 20.0
 _CREDENTIALS = struct.Struct("3i")
 _BACKLOG = 64
+_TRIES = 20
+_PAUSE_S = 0.03
 _IN_USE_S = 30.0
 
 
@@ -210,7 +212,27 @@ def _leave_whoever_started_this() -> None:
     if os.fork() > 0:
         os._exit(0)
     os.setsid()
+    keep_priority()
     os.chdir("/")
+
+
+def keep_priority() -> None:
+    """Give the session that this process leads the niceness of the process.
+
+    Linux may schedule each session as one (autogroup), whose niceness begins at 0.
+    """
+    if os.getsid(0) != os.getpid():
+        return
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    for _ in range(_TRIES if niceness > 0 else 0):
+        try:
+            Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
+        except BlockingIOError:  # one change in a tenth of a second, of all sessions
+            time.sleep(_PAUSE_S)
+        except OSError:
+            return
+        else:
+            return
 
 
 def _lock(path: Path) -> int | None:

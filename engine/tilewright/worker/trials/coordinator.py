@@ -64,7 +64,7 @@ _TRACEBACK_TAIL = 6000
 
 def main(job: CoordinatorJob, parent: int) -> None:
     """Never returns: serve the fork server over ``job["channel"]`` until it is gone."""
-    os.setsid()
+    os.setpgid(0, 0)
     confinement.die_with_parent(parent)
     confinement.hide_from_ptrace()
     for number in (signal.SIGTERM, signal.SIGINT):
