@@ -15,7 +15,6 @@ from typing import Any
 
 import protocol_first  # noqa: F401  isort: skip  before lsprotocol
 import attrs
-import protocol_first  # noqa: F401
 from cattrs.errors import StructureHandlerNotFoundError
 from lsprotocol import types
 from pygls.protocol import default_converter
