@@ -443,7 +443,8 @@ async def test_untrusted_workspace_runs_nothing(talk: Conversation) -> None:
     talk.open("improve")
     talk.save()
     assert "not trusted" in (await talk.optimize())["reason"]
-    assert await talk.actions(NAME_LINE, 4, only=["refactor"]) == []
+    offered = await talk.actions(NAME_LINE, 4, only=["refactor"])
+    assert [action.title for action in offered] == ["Add a spec"], "it writes text alone"
     assert await talk.actions(DOT_LINE, only=["quickfix"]), "source alone is read"
     assert await talk.lenses() == ["not profiled: this workspace is not trusted"]
     assert await talk.jobs() == []
