@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from reported_cases import FOLDER, Case, Half, Kind, cases
+from pydantic import BaseModel, ConfigDict
+from reported_cases import FOLDER, Case, Folder, Half, Kind, cases
 
 from tilewright.analysis import AnalysisContext, Issue, analyze
 from tilewright.knowledge.stages import Stage
@@ -15,7 +16,10 @@ from tilewright.targets.model import Target
 # What `tilewright check --target cuda:90 --triton 3.6` takes for known.
 CONTEXT = AnalysisContext(Target("cuda", "90"), (3, 6))
 RECORD = FOLDER / "results.yaml"
-FIRST_SIGHT = FOLDER / "first_sight.yaml"
+FIRST_SIGHT = {
+    Folder.FIRST_BLIND: FOLDER / "first_sight.yaml",
+    Folder.SECOND_BLIND: FOLDER / "first_sight2.yaml",
+}
 _WRONG_RESULT = 5
 
 
@@ -95,15 +99,37 @@ def recorded(path: Path = RECORD) -> Mapping[str, bool]:
     return given
 
 
-def share_at_first_sight(of: Iterable[Result], kind: Kind) -> Share:
-    """The blind cases that the detectors found before anything of that half was read."""
-    found = recorded(FIRST_SIGHT)
+class FirstSight(BaseModel):
+    """What the detectors said of a blind set before anything of it was read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    found: Mapping[str, bool]
+    # The issues reported in twins, of which no record was kept for the first set.
+    false_alarms: Mapping[str, tuple[str, ...]] | None = None
+
+
+def first_sight(folder: Folder) -> FirstSight:
+    """The record of a blind set."""
+    return FirstSight.model_validate(yaml.safe_load(FIRST_SIGHT[folder].read_text()))
+
+
+def share_at_first_sight(of: Iterable[Result], kind: Kind, folder: Folder) -> Share:
+    """The blind cases that the detectors found before anything of that set was read."""
+    found = first_sight(folder).found
     names = [
         r.case.name
         for r in of
-        if r.case.entry.kind is kind and r.case.is_decidable and r.case.half is Half.BLIND
+        if r.case.entry.kind is kind and r.case.is_decidable and r.case.folder is folder
     ]
     return Share(sum(found[name] for name in names), len(names))
+
+
+def alarms_at_first_sight(of: Iterable[Result], folder: Folder) -> Share:
+    """The twins that were reported as wrong before anything of that set was read."""
+    names = [r.case.name for r in of if r.case.folder is folder]
+    alarms = first_sight(folder).false_alarms or {}
+    return Share(sum(bool(alarms.get(name)) for name in names), len(names))
 
 
 def write_record(of: Iterable[Result], path: Path = RECORD) -> None:

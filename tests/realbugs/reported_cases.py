@@ -1,7 +1,8 @@
 """Small kernels with a fault that a public report describes, each with its fixed twin.
 
-One YAML file a repository, in ``open/`` (read while the detectors were written) and in ``blind/``
-(read only after that). ``code`` is both versions in one text: the first column of a line is "-"
+One YAML file a repository. ``open/`` was read while the detectors were written, ``blind/`` was the
+first blind set and is open since its results were read, and ``blind2/`` is the blind set now.
+``code`` is both versions in one text: the first column of a line is "-"
 where only the faulty version has it, "+" where only the fixed one has it, "!" where both have it
 and the fault may be reported there, and a space otherwise. The imports of torch and Triton
 are added.
@@ -33,6 +34,19 @@ class Half(StrEnum):
     BLIND = "blind"
 
 
+class Folder(StrEnum):
+    """Where a case is kept."""
+
+    OPEN = "open"
+    FIRST_BLIND = "blind"
+    SECOND_BLIND = "blind2"
+
+    @property
+    def half(self) -> Half:
+        """The half that the folder's cases belong to now."""
+        return Half.BLIND if self is Folder.SECOND_BLIND else Half.OPEN
+
+
 class Entry(BaseModel):
     """One case as a file states it."""
 
@@ -51,11 +65,16 @@ class Case:
     """A case with both versions of its text, and the lines where its fault may be reported."""
 
     name: str
-    half: Half
+    folder: Folder
     entry: Entry
     faulty: str
     fixed: str
     lines: frozenset[int]
+
+    @property
+    def half(self) -> Half:
+        """Whether the case was read before the detectors were finished."""
+        return self.folder.half
 
     @property
     def is_decidable(self) -> bool:
@@ -64,17 +83,17 @@ class Case:
 
 
 def cases() -> tuple[Case, ...]:
-    """All cases, by half and name."""
-    return tuple(case for half in Half for case in _cases_of(half))
+    """All cases, by folder and name."""
+    return tuple(case for folder in Folder for case in _cases_of(folder))
 
 
-def _cases_of(half: Half) -> Iterator[Case]:
-    for path in sorted((FOLDER / half).glob("*.yaml")):
+def _cases_of(folder: Folder) -> Iterator[Case]:
+    for path in sorted((FOLDER / folder).glob("*.yaml")):
         for name, given in yaml.safe_load(path.read_text()).items():
-            yield _case(f"{path.stem}/{name}", half, Entry.model_validate(given))
+            yield _case(f"{path.stem}/{name}", folder, Entry.model_validate(given))
 
 
-def _case(name: str, half: Half, entry: Entry) -> Case:
+def _case(name: str, folder: Folder, entry: Entry) -> Case:
     faulty, fixed, lines = IMPORTS.splitlines(), IMPORTS.splitlines(), set()
     for line in entry.code.splitlines():
         mark, rest = line[:1] or " ", line[1:]
@@ -88,4 +107,4 @@ def _case(name: str, half: Half, entry: Entry) -> Case:
             fixed.append(rest)
     if not lines or faulty == fixed:
         raise ValueError(f"{name}: no line is marked, or both versions are the same")
-    return Case(name, half, entry, "\n".join(faulty), "\n".join(fixed), frozenset(lines))
+    return Case(name, folder, entry, "\n".join(faulty), "\n".join(fixed), frozenset(lines))
