@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.values import Access, Flow, Value, reached, walk, within
-from tilewright.analysis.wide_offsets import WIDE_ANNOTATION, WIDENED_IDS, widening_kernels
+from tilewright.analysis.wide_offsets import WIDE_ANNOTATION, widening_kernels
 from tilewright.source.model import Kernel, Module
 
 ADVICE = 2
@@ -30,7 +30,7 @@ class Widened:
 def narrow_offsets(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
     """The first offset in 32 bits that grows like one which the text widens; advice."""
     has_cast = any(map(_is_wide_cast, flow.values.values()))
-    is_wide_elsewhere = not has_cast and any(map(module.lookup.says, WIDENED_IDS))
+    is_wide_elsewhere = not has_cast and bool(widening_kernels(module))
     is_declared = module.lookup.says(WIDE_ANNOTATION) and WIDE_ANNOTATION not in kernel.text
     if not has_cast and not is_wide_elsewhere and not is_declared:
         return
@@ -48,7 +48,7 @@ def _narrow(
 ) -> Iterator[Finding]:
     """The offsets in 32 bits; ``siblings`` are sizes that a kernel like this one has as well."""
     has_cast = any(map(_is_wide_cast, flow.values.values()))
-    is_wide_elsewhere = not has_cast and any(map(module.lookup.says, WIDENED_IDS))
+    is_wide_elsewhere = not has_cast and bool(widening_kernels(module))
     is_declared = module.lookup.says(WIDE_ANNOTATION) and WIDE_ANNOTATION not in kernel.text
     lengths = frozenset(v.operands[1] for v in flow.values.values() if v.op == "arange")
     parts = [(a, p) for a in flow.accesses for p in _addends(a.pointer)]
