@@ -5,13 +5,14 @@ stands for something new behind it, and two sizes are equal only where the text 
 """
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
 from tilewright.analysis.nodes import nodes_of
 from tilewright.analysis.per_kernel import per_module
-from tilewright.analysis.tiles import ONE, Polynomial
+from tilewright.analysis.tiles import ONE, ZERO, Polynomial
 from tilewright.analysis.values import Value, ValueTable
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import before_launch, bound_names, host_of
@@ -23,6 +24,9 @@ _LIKE = frozenset(f"torch.{n}_like" for n in ("empty", "zeros", "ones", "full", 
 _NEW = frozenset(f"new_{n}" for n in ("empty", "zeros", "ones", "full"))
 _SAME = frozenset(("to", "float", "half", "bfloat16", "cuda", "clone", "requires_grad_", "detach"))
 _MOST_CALLS = 2
+_BITS = 64
+_UNREAD = re.compile(r"\w+@\d+( |\.|$)")
+"""What a name, or a size of it, is called where the statement that sets it is not followed."""
 
 Numeric = Callable[[int, int], int]
 _ROUNDED: dict[str, Numeric] = {
@@ -109,8 +113,9 @@ class HostSizes:
         """A quotient or the like of two sizes; one and the same for the same sizes."""
         if one.number is not None and two.number is not None and two.number != 0:
             return Polynomial.of(_ROUNDED[name](one.number, two.number))
-        if two == ONE and name in ("cdiv", "floordiv"):
-            return one
+        exact = _exact_quotient(one, two) if name in ("cdiv", "floordiv", "mod") else None
+        if exact is not None:
+            return ZERO if name == "mod" else exact
         key = (name, one, two)
         if key not in self._rounded:
             value = self._table.make("global", detail=f"{name} {len(self._rounded)}")
@@ -134,6 +139,8 @@ class HostSizes:
             depth=depth + 1,
         )
         self._table, self._rounded, self.rounding = inner._table, inner._rounded, inner.rounding
+        # What it does not pass is not what it has under the same name itself.
+        self._env = {name: HostTensor(f"{name}@{host.name}") for name in self._env}
         names = [a.arg for a in (*host.args.posonlyargs, *host.args.args)]
         given = [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
         stated = {str(name): inner.value(node) for name, node in given}
@@ -223,6 +230,8 @@ class HostSizes:
                 return self.rounded(*(("cdiv", above) if is_up else ("floordiv", one)), two)
             case ast.Mod():
                 return self.rounded("mod", one, two)
+            case ast.Pow() | ast.LShift():
+                return _power(op, one.number, two.number)
         return None
 
     def _sizes(self, tensor: HostTensor | None, what: str) -> Size | None:
@@ -324,7 +333,7 @@ class HostSizes:
         if other is None:
             return None
         key = f"{other.key}.like@{node.lineno}"
-        return HostTensor(key, other.shape, other.strides, node)
+        return replace(self._contiguous(key, other.shape), node=node)
 
     def _viewed(self, owner: HostTensor, node: ast.Call) -> HostTensor | None:
         shape = [self.size(argument) for argument in node.args]
@@ -340,6 +349,34 @@ class HostSizes:
 def strides_of(shape: Sequence[Polynomial]) -> tuple[Polynomial, ...]:
     """The strides of a contiguous tensor."""
     return tuple(_product(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _power(op: ast.operator, base: int | None, exponent: int | None) -> Polynomial | None:
+    """``base ** exponent`` or ``base << exponent`` of numbers that sizes may have."""
+    if base is None or exponent is None or not 0 <= exponent < _BITS or abs(base) >> _BITS:
+        return None
+    return Polynomial.of(base << exponent if isinstance(op, ast.LShift) else base**exponent)
+
+
+def _exact_quotient(one: Polynomial, two: Polynomial) -> Polynomial | None:
+    """``one / two`` where each term of ``one`` is a multiple of ``two``, which has one term."""
+    if len(two.monomials) != 1:
+        return None
+    ((factors, number),) = two
+    total = ZERO
+    for own, coefficient in one:
+        left = list(own)
+        for factor in factors:
+            if factor not in left:
+                return None
+            left.remove(factor)
+        if coefficient % number:
+            return None
+        term = Polynomial.of(coefficient // number)
+        for factor in left:
+            term = term * Polynomial.of(factor)
+        total = total + term
+    return total
 
 
 def _product(sizes: Sequence[Polynomial]) -> Polynomial:
@@ -394,6 +431,26 @@ def sizes_at(module: Module, launch: Launch, *, asks_callers: bool = False) -> H
 def is_called_once(module: Module, launch: Launch) -> bool:
     """Whether the function of a launch has one call in the file, which gives its parameters."""
     return len(_calls_of(module).get(launch.host_function or "", ())) == 1
+
+
+def is_unread(value: Value) -> bool:
+    """Whether a size is set by a statement that is not followed: it may be any other one."""
+    return _UNREAD.match(str(value.detail)) is not None
+
+
+def is_unrounded(sizes: HostSizes, extent: Polynomial, block: Polynomial) -> bool:
+    """Whether the text shows where an extent is from, and nothing there rounds it to blocks.
+
+    A name that is set from what is not followed may be a multiple; so may what is rounded.
+    """
+    for value in extent.values:
+        name, one, two = sizes.rounding.get(value, ("", ONE, ONE))
+        if name in ("mod", "min", "max", "next_power_of_2") or (name and two == block):
+            return False
+        parts = one.values | two.values if name else {value}
+        if any(map(is_unread, parts)):
+            return False
+    return True
 
 
 def quotients(sizes: HostSizes, size: Polynomial) -> Iterator[tuple[str, Polynomial, Polynomial]]:

@@ -58,11 +58,24 @@ def _straight_before(host: ast.FunctionDef, call: ast.Call) -> tuple[ast.stmt, .
         inner: list[ast.stmt] | None = None
         for statement in body:
             if _holds(statement, call):
+                found += _heads(statement)
                 inner = _block_with(statement, call)
                 break
             found.append(statement)
         body = inner
     return tuple(reversed(found))
+
+
+def _heads(statement: ast.stmt) -> list[ast.stmt]:
+    """What a statement binds before its block runs: a loop's names, or those behind "as"."""
+    match statement:
+        case ast.For(target=target, iter=over):
+            head: ast.stmt = ast.For(target=target, iter=over, body=[], orelse=[])
+        case ast.With(items=items):
+            head = ast.With(items=items, body=[])
+        case _:
+            return []
+    return [ast.copy_location(head, statement)]
 
 
 def last_assigned(module: Module, launch: Launch, name: str) -> Assigned | None:

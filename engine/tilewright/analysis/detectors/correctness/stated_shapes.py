@@ -12,7 +12,7 @@ from tilewright.analysis.detectors.correctness.allocations import (
 )
 from tilewright.analysis.detectors.correctness.divisibility import states_divisibility
 from tilewright.analysis.detectors.correctness.index_steps import Step
-from tilewright.analysis.host_sizes import quotients
+from tilewright.analysis.host_sizes import is_unread, is_unrounded, quotients
 from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.tiles import ONE, Polynomial
 from tilewright.analysis.values import Flow
@@ -95,6 +95,8 @@ def _covers_more(walk: Walked, step: Step, extent: Polynomial) -> bool:
     """Whether the blocks of an index, rounded up, are laid over just this extent."""
     if step.is_masked or step.extent is None or step.block == ONE:
         return False
+    if not is_unrounded(walk.sizes.host, extent, step.block):
+        return False
     if step.is_rounded:
         one, two = extent.number, step.block.number
         is_whole = one is not None and two is not None and one % two == 0
@@ -167,6 +169,8 @@ def _is_comparable(walk: Walked, stride: Polynomial) -> bool:
         roundings[value][0] != "cdiv" for value in known if value in roundings
     ):
         return False
+    if any(map(is_unread, known)):
+        return False
     texts = [str(value.detail) for value in stride.values]
     owners = {text.partition(".stride ")[0] for text in texts if ".stride " in text}
     shapes = [str(value.detail) for extent in walk.shape for value in extent.values]
@@ -221,7 +225,7 @@ def _falls_short(walk: Walked, extent: Polynomial, whole: Polynomial) -> bool:
     for value in extent.values:
         name, one, two = walk.sizes.host.rounding.get(value, ("", ONE, ONE))
         if name == "floordiv" and one == whole and extent == Polynomial.of(value) * two:
-            return True
+            return is_unrounded(walk.sizes.host, whole, two)
     return False
 
 
