@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.correctness.locks import is_one_warp
-from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.detectors.program_counts import is_one_program
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.analysis.values import Access, Flow, Value, walk, within
 from tilewright.source.model import Kernel, Module
 
 
@@ -16,10 +15,15 @@ from tilewright.source.model import Kernel, Module
 def missing_barrier(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A load that may reach what other threads, or other programs, have stored before."""
     for kernel, flow in triton_kernels(module):
-        stores = [a for a in flow.accesses if a.kind == "store" and a.base is not None]
-        bases = {store.base for store in stores}
-        for load in flow.loads if stores else ():
-            found = _read_back(module, kernel, flow, load, stores) if load.base in bases else None
+        stores: dict[str, list[Access]] = {}
+        for access in flow.accesses:
+            if access.kind == "store" and access.base is not None:
+                stores.setdefault(access.base, []).append(access)
+        # Programs wait for each other with atomics, or with loads that ask memory anew.
+        waits = any(a.kind == "atomic" or (a.kind == "load" and _is_anew(a)) for a in flow.accesses)
+        loads = [a for a in flow.loads if a.base in stores] if stores and not waits else []
+        for load in loads:
+            found = _read_back(module, kernel, flow, load, stores[load.base or ""])
             if found is not None:
                 store, who = found
                 yield Finding(
@@ -37,17 +41,19 @@ def _read_back(
 ) -> tuple[Access, str] | None:
     """The store that a load reads back, and who did it."""
     for store in stores:
-        if store.base != load.base or store.order > load.order or not _are_in_order(store, load):
+        if store.order > load.order or not _are_in_order(store, load):
             continue
         if any(store.order < order < load.order for order, _ in flow.may_write_unknown):
-            continue
-        if any(a.kind == "atomic" for a in flow.writes):
             continue
         if _is_of_other_programs(module, kernel, store, load):
             return store, "other programs"
         if _is_of_other_threads(store, load) and not is_one_warp(module, kernel):
             return store, "other threads of the program"
     return None
+
+
+def _is_anew(load: Access) -> bool:
+    return any(k.arg in ("volatile", "sem") for k in load.node.keywords)
 
 
 def _are_in_order(store: Access, load: Access) -> bool:
@@ -63,6 +69,8 @@ def _is_of_other_programs(module: Module, kernel: Kernel, store: Access, load: A
     if "program_id" in {v.op for v in walk(load.pointer)} | _operations(load.mask):
         return False
     written, read = _addends(store.pointer), _addends(load.pointer)
+    if store.branches:
+        return False  # A condition may leave one program only.
     own = [v for v in written - read if _has(v, "program_id")]
     spread = [v for v in read - written if v.op in ("arange", "loop_index")]
     return len(own) == len(written - read) > 0 and len(spread) == len(read - written) > 0
@@ -78,8 +86,15 @@ def _is_of_other_threads(store: Access, load: Access) -> bool:
         is_row = len(spread) == 1 and next(iter(spread)).op == "arange"
         is_place = len(single) == 1 and next(iter(single)).op == "load"
         if is_row and is_place and not any(_has(v, "arange") for v in single):
-            return True
+            return not _is_compared(next(iter(single)), store, load)
     return False
+
+
+def _is_compared(place: Value, store: Access, load: Access) -> bool:
+    """Whether a mask asks where the single place is: it may leave out just that place."""
+    masks = [mask for mask in (store.mask, load.mask) if mask is not None]
+    compared = [v for mask in masks for v in walk(mask) if v.op == "compare"]
+    return any(part is place for v in compared for part in walk(v) if part.op == "load")
 
 
 def _operations(mask: Value | None) -> set[str]:
@@ -91,11 +106,9 @@ def _has(value: Value, operation: str) -> bool:
 
 
 def _addends(pointer: Value) -> set[Value]:
-    found, pending = set[Value](), [pointer]
-    while pending:
-        value = unexpanded(pending.pop())
-        if value.is_binary("Add"):
-            pending.extend(value.operands)
-        else:
-            found.add(value)
-    return found
+    """What is added up; added axes and casts are left aside."""
+    return {v for v in within(pointer, _is_sum) if not _is_sum(v)}
+
+
+def _is_sum(value: Value) -> bool:
+    return value.is_binary("Add") or (value.op in ("expand", "cast") and bool(value.operands))
