@@ -13,6 +13,7 @@ from tilewright.targets.model import Target
 
 _EXP = (TL + "exp", TL + "math.exp")
 _LOGS = tuple(f"{TL}{name}" for name in ("log", "math.log", "math.log1p"))
+_SMALL = tuple(f"{TL}{name}" for name in ("sigmoid", "sin", "cos", "erf", "math.tanh"))
 _STATED = {"acc", "out_dtype", "max_num_imprecise_acc", None}
 _BOUNDED = (TL + "abs", TL + "math.abs", TL + "minimum", TL + "maximum", TL + "clamp")
 
@@ -172,19 +173,30 @@ def unstable_softplus(module: Module, context: AnalysisContext) -> Iterator[Find
     for kernel, flow in triton_kernels(module):
         if not any(True for _ in flow.calls(*_EXP)):
             continue
-        chosen = _choices(flow)
+        chosen: set[Value] | None = None
         for node, value, _ in flow.calls(*_LOGS):
             power = _added_to_one(value)
-            if power is None or value in chosen or not _unbounded_exp(power):
+            if power is None or not _unbounded_exp(power) or any(map(_is_small, walk(power))):
                 continue
-            if any(part.is_binary("Sub") for part in walk(power)):
-                continue  # A difference from the greatest value, in most cases.
+            chosen = _choices(flow) if chosen is None else chosen
+            if value in chosen:
+                continue
             yield Finding(
                 module.index.range_of(node),
                 "The logarithm of one plus an exponential is infinite for an argument that makes "
                 "tl.exp overflow (above about 88 in fp32), where the result is the argument.",
                 kernel.name,
             )
+
+
+def _is_small(part: Value) -> bool:
+    """Whether a part of an exponent may keep it from growing.
+
+    A difference is one from the greatest value, in most cases.
+    """
+    is_square = part.is_binary("Mult") and part.operands[0] is part.operands[1]
+    is_chosen = part.op == "select" or part.is_call(TL + "where")
+    return part.is_binary("Sub") or is_square or is_chosen or part.is_call(*_SMALL)
 
 
 def _added_to_one(value: Value) -> Value | None:
@@ -201,13 +213,19 @@ def _added_to_one(value: Value) -> Value | None:
 
 def _choices(flow: Flow) -> set[Value]:
     """What a condition chooses between: there the large values may take the other side."""
-    return {
+    found = set[Value]()
+    pending = [
         part
         for value in flow.values.values()
         if value.op == "select" or value.is_call(TL + "where")
-        for part in walk(value)
-        if part is not value
-    }
+        for part in value.operands
+    ]
+    while pending:
+        part = pending.pop()
+        if part not in found:
+            found.add(part)
+            pending.extend(part.operands)
+    return found
 
 
 def _is_one_value(value: Value) -> bool:
