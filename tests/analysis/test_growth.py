@@ -35,6 +35,51 @@ def test_a_value_that_is_used_twice_again_and_again_is_looked_at_once(line: str)
     assert all(issue.kernel in ("kernel0", None) for issue in analyze(module))
 
 
+MASKED = """
+@triton.jit
+def kernel0(x_ptr, y_ptr, n, s, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+{body}    x = tl.load(x_ptr + offs * s, mask=offs < n, other=0.0)
+    tl.store(y_ptr + offs * s, x, mask=offs < n)
+
+
+def run0(x, n):
+    y = torch.empty(n)
+{host}    kernel0[(triton.cdiv(n, 1024),)](x, y, n, 1, BLOCK=1024)
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "host"),
+    [
+        ("    offs = offs + offs\n" * 60, ""),
+        ("    offs = offs + s\n    s = s + 1\n" * 600, ""),
+        ("", "    n = n * (n + 1)\n" * 60),
+    ],
+    ids=["addresses", "chains", "sizes"],
+)
+def test_addresses_and_sizes_are_followed_in_a_time_that_grows_with_the_text(
+    body: str, host: str
+) -> None:
+    module = parse_module(HEAD + MASKED.format(body=body, host=host))
+    assert [kernel.name for kernel in module.kernels] == ["kernel0"]
+    assert all(issue.kernel in ("kernel0", None) for issue in analyze(module))
+
+
+def test_functions_are_looked_at_once_however_many_ways_lead_to_them() -> None:
+    def counted(width: int) -> int:
+        text = HEAD + "".join(KERNEL.format(k=k, body="") for k in range(width))
+        for name, below in (("a", "run"), ("b", "a"), ("c", "b")):
+            called = "".join(f"    x = {below}{k}(x)\n" for k in range(width))
+            text += "".join(f"def {name}{k}(x):\n{called}    return x\n\n\n" for k in range(width))
+        return calls(lambda: analyze(parse_module(text, f"calls{width}.py")))
+
+    counted(2)
+    # There are width squared calls; one look for each way is a further factor of width and more.
+    assert counted(10) < 5 * counted(5)
+
+
 @pytest.mark.parametrize("depth", [60, 5_000])
 def test_what_is_nested_too_deeply_is_set_aside_and_the_rest_is_checked(depth: int) -> None:
     chain = "if x == 0:\n    y = 0\n" + "".join(

@@ -25,6 +25,8 @@ _NEW = frozenset(f"new_{n}" for n in ("empty", "zeros", "ones", "full"))
 _SAME = frozenset(("to", "float", "half", "bfloat16", "cuda", "clone", "requires_grad_", "detach"))
 _MOST_CALLS = 2
 _BITS = 64
+_MOST_TERMS = 256
+_MOST_FACTORS = 16
 _UNREAD = re.compile(r"\w+@\d+( |\.|$)")
 """What a name, or a size of it, is called where the statement that sets it is not followed."""
 
@@ -222,7 +224,7 @@ class HostSizes:
             case ast.Sub():
                 return one - two
             case ast.Mult():
-                return one * two
+                return times(one, two)
             case ast.FloorDiv():
                 above = one - two + ONE
                 is_up = above.values and dict(above).get((), 0) == 0
@@ -349,6 +351,14 @@ class HostSizes:
 def strides_of(shape: Sequence[Polynomial]) -> tuple[Polynomial, ...]:
     """The strides of a contiguous tensor."""
     return tuple(_product(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def times(one: Polynomial, two: Polynomial) -> Polynomial | None:
+    """A product of sizes; None of those that are too long to be written out."""
+    if len(one.monomials) * len(two.monomials) > _MOST_TERMS:
+        return None
+    factors = sum(max((len(names) for names, _ in size), default=0) for size in (one, two))
+    return None if factors > _MOST_FACTORS else one * two
 
 
 def _power(op: ast.operator, base: int | None, exponent: int | None) -> Polynomial | None:

@@ -91,6 +91,7 @@ def calling_functions(module: Module) -> Mapping[str, tuple[Launch, ...]]:
     return found
 
 
+@per_module
 def _calls(module: Module) -> Mapping[str, tuple[str, ...]]:
     """For each host function the other functions of the file that it calls."""
     classes = _classes(module)
@@ -110,6 +111,18 @@ def _calls(module: Module) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
+@per_module
+def _reached(module: Module, name: str) -> frozenset[str]:
+    """The functions of the file that a call of one may come to, itself included."""
+    calls = _calls(module)
+    found, pending = {name}, [name]
+    while pending:
+        further = set(calls.get(pending.pop(), ())) - found
+        found |= further
+        pending.extend(further)
+    return frozenset(found)
+
+
 def _may_be(function: ast.expr, known: set[str]) -> bool:
     """Whether a called name may be one of the file's functions, classes or their instances."""
     if isinstance(function, ast.Attribute):
@@ -118,12 +131,16 @@ def _may_be(function: ast.expr, known: set[str]) -> bool:
 
 
 class _DeepBuilder(GraphBuilder):
-    """Builds the graph of a function with the launches of the wrappers that it calls."""
+    """Builds the graph of a function with the launches of the wrappers that it calls.
 
-    def __init__(self, module: Module, name: str, above: frozenset[str]) -> None:
+    ``above`` are functions that have come to it and that it may call; ``level`` counts all of them.
+    """
+
+    def __init__(self, module: Module, name: str, above: frozenset[str], level: int) -> None:
         super().__init__(module, module.host_functions[name], module.lookup.launch_of)
         self._name = name
         self._above = above | {name}
+        self._level = level + 1
 
     def _call(self, node: ast.Call) -> HostValue:
         wrapper = None if node in self._launches else self._wrapper(node)
@@ -195,12 +212,14 @@ class _DeepBuilder(GraphBuilder):
         called = [
             c for c, backward in _classes(self._module).called(node, self._name) if not backward
         ]
-        if len(called) != 1 or called[0] in self._above or len(self._above) > _LEVELS:
+        if len(called) != 1 or called[0] in self._above or self._level > _LEVELS:
             return None
         name = called[0]
         if name not in _direct(self._module) and name not in calling_functions(self._module):
             return None
-        return _wrapper_of(self._module, name, self._above)
+        # Of the ways to a function, only those that it may close to a circle make a difference.
+        above = self._above & _reached(self._module, name)
+        return _wrapper_of(self._module, name, above, self._level)
 
 
 @per_module
@@ -210,11 +229,11 @@ def _classes(module: Module) -> Classes:
 
 @per_module
 def _deep_graph(module: Module, name: str) -> HostGraph:
-    return _DeepBuilder(module, name, frozenset()).build()
+    return _DeepBuilder(module, name, frozenset(), 0).build()
 
 
 @per_module
-def _wrapper_of(module: Module, name: str, above: frozenset[str]) -> Wrapper | None:
+def _wrapper_of(module: Module, name: str, above: frozenset[str], level: int) -> Wrapper | None:
     """What a call of a function comes to; None where it returns in several places."""
     function = module.host_functions[name]
     returns = [n for n in nodes_of(function) if isinstance(n, ast.Return) and n.value is not None]
@@ -222,7 +241,7 @@ def _wrapper_of(module: Module, name: str, above: frozenset[str]) -> Wrapper | N
         return None
     if any("cache" in ast.unparse(decorator) for decorator in function.decorator_list):
         return None
-    graph = _DeepBuilder(module, name, above).build()
+    graph = _DeepBuilder(module, name, above, level).build()
     value = graph.returned.get(returns[0])
     if value is None:
         return None

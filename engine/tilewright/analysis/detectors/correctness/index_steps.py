@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from tilewright.analysis.detectors.common import TL
 from tilewright.analysis.detectors.correctness.masks import unexpanded, upper_bounds
-from tilewright.analysis.host_sizes import HostSizes, quotients, sizes_at
+from tilewright.analysis.host_sizes import HostSizes, quotients, sizes_at, times
 from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.tiles import ONE, ZERO, Polynomial
-from tilewright.analysis.values import Access, Value
+from tilewright.analysis.values import Access, Value, reached
 from tilewright.source.grids import grid_of
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -59,8 +59,16 @@ class KernelSizes:
     def size(self, value: Value) -> Polynomial | None:
         """A value that is the same in all programs and lanes, as far as the launch says it."""
         if value not in self._known:
-            self._known[value] = self._size(unexpanded(value))
+            # Operands come first: a long chain of them is not gone down by calls.
+            for part in sorted(reached(value, self._unknown), key=lambda part: part.order):
+                if part not in self._known:
+                    self._known[part] = self._size(unexpanded(part))
         return self._known[value]
+
+    def _unknown(self, value: Value) -> tuple[Value, ...]:
+        """The operands that a size follows from, unless it is known."""
+        is_made = value.op in ("binary", "expand", "cast") or value.is_call(*_CDIV)
+        return value.operands if is_made and value not in self._known else ()
 
     def _size(self, value: Value) -> Polynomial | None:
         if value.op == "const" and type(value.detail) is int:
@@ -80,7 +88,7 @@ class KernelSizes:
             case "Sub":
                 return one - two
             case "Mult":
-                return one * two
+                return times(one, two)
             case "FloorDiv":
                 return self.host.rounded("floordiv", one, two)
             case "cdiv":

@@ -45,9 +45,21 @@ def before_first(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding
         return
 
 
-def _least(value: Value, base: str) -> int | None:
+def _least(pointer: Value, base: str) -> int | None:
     """What an offset is where all indices are at their first values; only its sign is exact."""
-    value = unexpanded(value)
+    known: dict[Value, int | None] = {}
+    # Operands come first: of a value that many use it is asked once, however long the chain is.
+    for value in sorted(within(pointer, _has_least), key=lambda value: value.order):
+        known[value] = _least_of(value, base, known)
+    return known[pointer]
+
+
+def _has_least(value: Value) -> bool:
+    is_index = value.op in ("expand", "cast", "arange", "loop_index")
+    return is_index or value.is_binary("Add", "Sub", "Mult")
+
+
+def _least_of(value: Value, base: str, known: dict[Value, int | None]) -> int | None:
     match value.op:
         case "const":
             return value.detail if type(value.detail) is int else None
@@ -55,16 +67,16 @@ def _least(value: Value, base: str) -> int | None:
             return 0 if value.detail == base else None
         case "program_id":
             return 0
-        case "arange" | "loop_index":
-            return _least(value.operands[0], base) if value.operands else None
-    if value.is_binary("Add", "Sub"):
-        one, two = (_least(operand, base) for operand in value.operands)
-        if one is None or two is None:
-            return None
-        return one + two if value.detail == "Add" else one - two
-    if value.is_binary("Mult"):
-        return _least_product(*(_least(operand, base) for operand in value.operands))
-    return None
+        case "expand" | "cast" | "arange" | "loop_index":
+            return known[value.operands[0]] if value.operands else None
+    if not _has_least(value):
+        return None
+    one, two = (known[operand] for operand in value.operands)
+    if value.detail == "Mult":
+        return _least_product(one, two)
+    if one is None or two is None:
+        return None
+    return one + two if value.detail == "Add" else one - two
 
 
 def _least_product(one: int | None, two: int | None) -> int | None:
