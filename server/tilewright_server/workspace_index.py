@@ -6,7 +6,7 @@ stand there.
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -62,10 +62,15 @@ class WorkspaceIndex:
         """The kernels of all files."""
         return await self._run(lambda: list(self._kernels(self.roots(), self._texts())))
 
-    async def mention(self, words: tuple[str, str], beside: Path) -> Mention | None:
-        """The first other file that has both words; see ``mention``."""
-        roots, texts = self.roots() or (beside.parent,), self._texts()
-        return await self._run(lambda: mention(self._files(roots), texts, words, beside))
+    async def mention(self, names: Collection[str], word: str, beside: Path) -> Mention | None:
+        """The first other file that has one of some names and a word; see ``mention``.
+
+        Looked for in the client's folders, and in the file's own where it lies in none of them.
+        """
+        roots, texts = self.roots(), self._texts()
+        if not any(root in beside.parents for root in roots):
+            roots = (*roots, beside.parent)
+        return await self._run(lambda: mention(self._files(roots), texts, names, word, beside))
 
     def close(self) -> None:
         """Stop reading."""
@@ -117,20 +122,26 @@ class WorkspaceIndex:
 
 
 def mention(
-    files: Iterable[Path], texts: Mapping[str, str], words: tuple[str, str], beside: Path
+    files: Iterable[Path],
+    texts: Mapping[str, str],
+    names: Collection[str],
+    word: str,
+    beside: Path,
 ) -> Mention | None:
-    """The first other file that has both words, with the first line of the second one."""
-    probes = [re.compile(rf"\b{re.escape(word)}\b") for word in words]
+    """The first other file that has one of the names and the word, with the word's first line."""
+    named = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
+    worded = re.compile(rf"\b{re.escape(word)}\b")
     for count, path in enumerate(files):
         if count >= _MOST_FILES:
             return Mention(f"more than {_MOST_FILES} files", None)
         if path == beside:
             continue
         try:
-            text = texts.get(str(path)) or utf8_text(path, _LARGEST)
+            opened = texts.get(str(path))
+            text = utf8_text(path, _LARGEST) if opened is None else opened
         except InputError:
             continue
-        if probes[0].search(text) and (found := probes[1].search(text)):
+        if named.search(text) and (found := worded.search(text)):
             return Mention(str(path), text.count("\n", 0, found.start()) + 1)
     return None
 

@@ -133,8 +133,8 @@ async def _all_places(
     if isinstance(outcome, Refusal):
         raise _refused(name, outcome.reason)
     if snapshot.path is not None:
-        words = (found.kernel.name, name)
-        elsewhere = await server.index.mention(words, Path(snapshot.path))
+        names = (found.kernel.name, *found.kernel.aliases)
+        elsewhere = await server.index.mention(names, name, Path(snapshot.path))
         if elsewhere is not None:
             raise _refused(name, _of_file(found, elsewhere))
     return outcome
@@ -144,7 +144,8 @@ def _of_file(found: Found, elsewhere: Mention) -> str:
     if elsewhere.line is None:
         return f"the workspace has {elsewhere.path}, and not all were searched"
     place = f"{elsewhere.path}:{elsewhere.line}"
-    return f"{place} has {found.kernel.name} and {found.parameter} as well"
+    names = " or ".join((found.kernel.name, *found.kernel.aliases))
+    return f"{place} has {names} and {found.parameter} as well"
 
 
 def _refused(name: str, reason: str) -> JsonRpcException:
