@@ -27,8 +27,10 @@ class RunBoard:
         """Begin to show a run; one that is offered again takes the place of what was shown."""
         self._records.pop(record.head.run, None)
         self._records[record.head.run] = record
+        # One that goes on is not forgotten: what it finds is looked up here.
         for old in list(self._records)[:-_REMEMBERED]:
-            del self._records[old]
+            if self._records[old].head.state.is_over:
+                del self._records[old]
         self.show_now(record.head.run)
 
     def get(self, run: str) -> RunRecord | None:
