@@ -255,6 +255,25 @@ async def test_a_kept_result_is_not_applied_once_what_it_imports_has_changed(
     assert again.edits == []
 
 
+async def test_a_resumed_run_is_compared_with_what_was_there_when_it_began(
+    talk: Conversation, again: Conversation, tmp_path: Path
+) -> None:
+    """There was no spec and no imported file: what came since is a change too."""
+    await talk.begin()
+    gate = await _waiting(talk, tmp_path)
+    await talk.client.shutdown_session()
+    (talk.folder / "kernel.yaml").write_text(
+        "entry: dot\ninputs:\n  a: {shape: [N, N], dtype: float32}\n"
+        "ci:\n  - params: [a]\n    dims: {N: 32}\n"
+    )
+    await again.begin()
+    again.open(text=talk.text)
+    gate.touch()
+    job = await again.end_of_job()
+    assert "does not fit the text any more: kernel.yaml changed since the run began" in job.message
+    assert again.edits == []
+
+
 async def test_a_certificate_that_says_more_of_the_same_text_is_left(talk: Conversation) -> None:
     await talk.begin()
     talk.open("improve")

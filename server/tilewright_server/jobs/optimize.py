@@ -66,7 +66,9 @@ async def _found(
     if entry.result is not None:
         job.result = entry.result
         return entry
-    around = entry.around or await server.in_pool(surroundings, sent.text, sent.path or sent.uri)
+    around = entry.around
+    if around is None:
+        around = await server.in_pool(surroundings, sent.text, sent.path or sent.uri)
     entry = replace(entry, run=job.id, around=around)
     record.around = around
     await _keep(server, entry)
