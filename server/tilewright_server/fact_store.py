@@ -26,8 +26,13 @@ _STAMPS: LruDict[str, "_Stamp"] = LruDict(64)
 
 
 def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
-    """The identity of all that a kernel's facts depend on: its source and the problem beside it."""
-    return f"{parsed.facts_keys.get(kernel)}:{spec_stamp(snapshot.path)}"
+    """The identity of all that a kernel's facts depend on: its source and the problem beside it.
+
+    The file is a part of it: another one with the same text may import other modules, and other
+    launches of it may have been captured.
+    """
+    place = snapshot.path or snapshot.uri
+    return f"{parsed.facts_keys.get(kernel)}:{spec_stamp(snapshot.path)}:{place}"
 
 
 def spec_stamp(path: str | None) -> str:

@@ -261,3 +261,18 @@ async def test_assembly_that_there_is_not_is_refused_with_the_reason(
     talk.open(text="x = 1\n", name="plain.py")
     with pytest.raises(JsonRpcException, match="no Triton kernel"):
         await _assembly(talk)
+
+
+async def test_facts_of_a_file_are_not_those_of_another_with_the_same_text(
+    talk: Conversation, tmp_path: Path
+) -> None:
+    """The other one may import other modules, and other launches of it may be on record."""
+    await talk.begin(compiled=ON_SAVE)
+    talk.open("nothing")
+    talk.save()
+    await until(lambda: _found(talk))
+    assert any("registers" in title for title in await talk.lenses())
+    talk.open("nothing", name="copy.py")
+    await talk.hover(NAME_LINE, 6)
+    assert all("registers" not in title for title in await talk.lenses())
+    assert _found(talk) == []
