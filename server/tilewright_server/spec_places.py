@@ -11,7 +11,7 @@ from pygls import uris
 
 from tilewright.errors import InputError
 from tilewright.problems.model import Problem
-from tilewright.problems.spec_files import FILES_KEY, SPEC_SUFFIXES
+from tilewright.problems.spec_files import SPEC_SUFFIXES, patterns_in
 from tilewright.textfile import utf8_text
 from tilewright_server.lines import LineTable
 from tilewright_server.positions import Encoding, to_units
@@ -56,25 +56,21 @@ def file_of_spec(spec: Path, text: str, encoding: Encoding) -> types.Location | 
 
 
 def _files(spec: Path, text: str) -> Iterator[Path]:
-    """The file of the spec's stem; else those below its folder that its ``files`` name."""
+    """The file of the spec's stem, then those that its ``files`` name.
+
+    As for specs of files: they lie in its folder or in one directly below.
+    """
     own = spec.with_suffix(".py")
     if own.is_file():
         yield own
-    patterns = _patterns(text)
+    patterns = patterns_in(text, spec)
     if not patterns:
         return
-    for count, path in enumerate(sorted(spec.parent.rglob("*.py"))):
-        name = path.relative_to(spec.parent).as_posix()
-        if count < _MOST_FILES and any(fnmatch(name, pattern) for pattern in patterns):
+    folder = spec.parent
+    for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py")))[:_MOST_FILES]:
+        name = path.relative_to(folder).as_posix()
+        if any(fnmatch(name, pattern) for pattern in patterns):
             yield path
-
-
-def _patterns(text: str) -> tuple[str, ...]:
-    found = re.search(rf"^{FILES_KEY}\s*:\s*(.+)$", text, re.MULTILINE)
-    if found is None:
-        return ()
-    inside = found[1].strip().strip("[]")
-    return tuple(part.strip().strip("'\"") for part in inside.split(",") if part.strip())
 
 
 def _at(

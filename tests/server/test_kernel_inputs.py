@@ -128,5 +128,9 @@ async def test_a_spec_and_its_entry_point_lead_to_each_other(
     assert back["uri"] == talk.uri
     line, start, _, end = back["range"]
     assert talk.text.splitlines()[line][start:end] == "dot"
+    shared = talk.folder / "shared.yaml"
+    shared.write_text("entry: dot\nfiles:\n  - 'none.py'  # not there\n  - kernel.py\n")
+    led = await talk.execute("tilewright.counterpart", {"uri": str(uris.from_fs_path(str(shared)))})
+    assert led == back
     lonely = {"uri": uris.from_fs_path(str(tmp_path / "lonely.yaml"))}
     assert await talk.execute("tilewright.counterpart", lonely) is None

@@ -156,3 +156,10 @@ def test_a_kernel_without_host_code_has_no_draft() -> None:
     draft = spec_draft(module, module.kernels[0], "k.py")
     assert isinstance(draft, NoDraft)
     assert "no function of this file launches k" in draft.reason
+
+
+def test_small_numbers_are_written_as_yaml_reads_them() -> None:
+    call = "\n\ngather(torch.randn(4, 8), torch.zeros(4), 1e-05)\n"
+    draft = _draft(GATHER + call)
+    assert _inputs(draft)["scale"] == "{value: 1.0e-05}"
+    assert parse_spec(draft.text.replace(GAP, "64"), "k.yaml").warnings == ()

@@ -87,9 +87,16 @@ def _patterns(spec: Path) -> tuple[str, ...]:
 
 def _read_patterns(spec: Path) -> tuple[str, ...]:
     try:
-        text = read_text(spec)
-        if f"{FILES_KEY}:" not in text:
-            return ()
+        return patterns_in(read_text(spec), spec)
+    except InputError:
+        return ()
+
+
+def patterns_in(text: str, spec: Path) -> tuple[str, ...]:
+    """What ``files`` of a spec's text says; nothing where it says nothing that can be read."""
+    if f"{FILES_KEY}:" not in text:
+        return ()
+    try:
         root = read_yaml(text, str(spec))
         files = root.fields("the spec").get(FILES_KEY) if root.is_mapping else None
         if files is None:

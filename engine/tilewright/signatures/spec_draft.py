@@ -4,6 +4,7 @@ No size, type or value is made up: a draft with gaps is refused where specs are 
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -136,7 +137,7 @@ def _constructor(module: Module, entry: str) -> Iterator[str]:
 def _input(one: HostInput, call: ExampleCall | None) -> Iterator[str]:
     if not one.is_tensor:
         value = call.values.get(one.name) if call is not None else None
-        shown = GAP if value is None else repr(value) if isinstance(value, str) else str(value)
+        shown = GAP if value is None else _word(value)
         yield f"  {one.name}: {{value: {shown}}}"
         return
     dims = _dims(one, call)
@@ -149,6 +150,13 @@ def _input(one: HostInput, call: ExampleCall | None) -> Iterator[str]:
     else:
         yield f"  # {said}"
         yield line
+
+
+def _word(value: int | float | bool | str) -> str:
+    """A value as YAML reads it; without a point it reads ``1e-05`` as text."""
+    if isinstance(value, str):
+        return repr(value)
+    return re.sub(r"^(-?\d+)e", r"\1.0e", str(value))
 
 
 def _remarks(one: HostInput) -> Iterator[str]:
