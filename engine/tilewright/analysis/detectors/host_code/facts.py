@@ -14,6 +14,7 @@ from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk, within
 from tilewright.source.model import Kernel, Launch, Module
+from tilewright.source.node_memo import per_node
 
 _POINTWISE_OPS = frozenset(
     {"binary", "unary", "compare", "bool", "cast", "select", "expand", "load", "tuple", "const"}
@@ -55,7 +56,7 @@ def is_measuring(function: str) -> bool:
     return function.rpartition(".")[2].lower().lstrip("_").startswith(_MEASURING)
 
 
-@lru_cache(maxsize=1024)
+@per_node
 def times_launches(function: ast.FunctionDef) -> bool:
     """Whether a function asks a clock, or for the time between events."""
     return any(
