@@ -17,6 +17,7 @@ const CHROMIUM_FLAGS = [
 
 /** Longer than anything takes, also on a busy machine: it only ends a wait that is in vain. */
 export const PATIENCE_MS = 300_000;
+const LIST_MS = 15_000;
 
 const USER_SETTINGS = {
   "workbench.startupEditor": "none",
@@ -125,11 +126,7 @@ export class Editor {
   /** Opens a file of the folder by its name. */
   async open(file) {
     const name = file.split("/").at(-1);
-    await this.press("Control+P");
-    await this.page.waitForSelector(".quick-input-widget input");
-    await this.page.keyboard.type(file);
-    await this.page.waitForSelector(`.quick-input-list .monaco-list-row.focused[aria-label*="${name}"]`);
-    await this.press("Enter");
+    await this.chooseInList("Control+P", file, name);
     await this.page.waitForSelector(`.tab.active[data-resource-name="${name}"]`);
     await this.page.waitForSelector(".editor-instance .view-line");
     await this.focusEditor();
@@ -142,10 +139,21 @@ export class Editor {
 
   /** Runs a command of the palette by the title it has there. */
   async command(title) {
-    await this.press("F1");
-    await this.page.waitForSelector(".quick-input-widget input");
-    await this.page.keyboard.type(title);
-    await this.page.waitForSelector(`.quick-input-list .monaco-list-row.focused[aria-label*="${title}"]`);
+    await this.chooseInList("F1", title, title);
+  }
+
+  /** Takes what a text finds in the list that a key opens. Something that takes the focus closes the list: it is
+   * opened again. */
+  async chooseInList(key, text, label) {
+    const row = `.quick-input-list .monaco-list-row.focused[aria-label*="${label}"]`;
+    const tried = async () => {
+      await this.press(key);
+      await this.page.waitForSelector(".quick-input-widget input", { timeout: LIST_MS });
+      await this.page.keyboard.type(text);
+      await this.page.waitForSelector(row, { timeout: LIST_MS });
+      return true;
+    };
+    await until(() => tried().catch(() => this.press("Escape")), `${label} in the list`);
     await this.press("Enter");
   }
 
