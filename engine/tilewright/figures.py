@@ -1,5 +1,7 @@
 """Figures in words, as every part of the program writes them."""
 
+from collections.abc import Sequence
+
 NOT_MEASURED = "not measured"
 _STEPS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -40,9 +42,17 @@ def percent(share: float) -> str:
 
 def lines(numbers: tuple[int, ...]) -> str:
     """ "line 4", "lines 4, 9 and 12"."""
-    if len(numbers) == 1:
-        return f"line {numbers[0]}"
-    return f"lines {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+    return f"line{'s' * (len(numbers) > 1)} {enumerated([*map(str, numbers)])}"
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def speedup(speed: float | None) -> str:
+    """``1.94×``, or that nothing was timed."""
+    return NOT_MEASURED if speed is None else f"{speed:.2f}×"
 
 
 def ratio(value: float, low: float, high: float, digits: int = 2) -> str:

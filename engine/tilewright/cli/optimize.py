@@ -313,7 +313,7 @@ class EventObserver:
         emit_event("trial", trial=dump_trial(trial), figures=figures, text=text)
 
 
-class BarObserver:
+class BarObserver(Silent):
     """Shows a run's progress on standard error."""
 
     def __init__(self) -> None:
@@ -330,15 +330,6 @@ class BarObserver:
     def progress(self, percent: int, message: str, standing: Standing | None = None) -> None:
         said = f"{message}{standing_words(standing)}"
         self._bar.update(self._task, completed=percent, description=said)
-
-    def original(self, text: str, evaluation: Evaluation) -> None:
-        del text, evaluation
-
-    def judging(self, candidate: Candidate, stage: Stage) -> None:
-        del candidate, stage
-
-    def step(self, step: StepName) -> None:
-        del step
 
     def trial(self, trial: Trial) -> None:
         mark = "kept" if trial.kept else "left"

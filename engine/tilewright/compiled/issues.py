@@ -8,6 +8,7 @@ from tilewright.analysis.model import Issue
 from tilewright.analysis.suppression import visible_issues
 from tilewright.compiled.model import Probe, Rule, Seen, Subject
 from tilewright.compiled.rules import RULES
+from tilewright.figures import enumerated
 from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.model import IssueType
 from tilewright.source.model import Kernel, Module
@@ -108,7 +109,7 @@ def _issue(
     targets = [str(target) for target, _ in found]
     worst = found[0][1]
     seen, report = worst.seen, worst.report
-    lead = seen.lead.format(targets=_listed(targets), which=which)
+    lead = seen.lead.format(targets=enumerated(targets), which=which)
     what = _joined([one.seen.what for _, one in found])
     text = f"{lead}{what}; {seen.do}." if seen.do else f"{lead}{what}."
     return Issue(
@@ -130,7 +131,7 @@ def _issue(
 def _joined(texts: Sequence[str]) -> str:
     """Texts that differ in numbers alone, in one: "25 and 72 instructions"."""
     numbers = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
-    said = iter([_listed(list(dict.fromkeys(each))) for each in numbers])
+    said = iter([enumerated(list(dict.fromkeys(each))) for each in numbers])
     return _NUMBER.sub(lambda _: next(said), texts[0])
 
 
@@ -177,7 +178,3 @@ def _varying(launches: Sequence[LaunchFacts]) -> list[str]:
 
 def _identity(launch: LaunchFacts) -> str:
     return repr((launch.arguments, launch.grid, sorted(launch.options.items())))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,6 +1,7 @@
 """What a file computes, in terms that stay the same while it is optimized."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
@@ -93,14 +94,7 @@ def _tiles(*, dot: bool, reduces: bool) -> str:
 def _largest(tensors: Sequence[ArgumentFacts]) -> tuple[int, ...]:
     """The extents of every tensor of the highest rank, of the largest one first met."""
     shapes = [argument.shape for argument in tensors if argument.shape]
-    return max(shapes, key=lambda shape: (len(shape), _product(shape)), default=())
-
-
-def _product(shape: Sequence[int]) -> int:
-    total = 1
-    for extent in shape:
-        total *= extent
-    return total
+    return max(shapes, key=lambda shape: (len(shape), prod(shape)), default=())
 
 
 def related(one: Signature, other: Signature, *, schedules: bool = False) -> bool:

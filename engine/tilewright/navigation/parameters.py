@@ -11,7 +11,7 @@ from typing import TypeGuard
 
 from tilewright.navigation.mentions import mentions_in, with_parents
 from tilewright.navigation.model import Obstacle, Role, Use, Uses
-from tilewright.navigation.scopes import Root, Scope, reached
+from tilewright.navigation.scopes import Root, Scope, names_in, reached
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 
@@ -111,7 +111,7 @@ class ParameterSearch:
                     yield from self._named(node, Role.BODY, formatted.get(id(node)))
                 elif isinstance(node, ast.arg) and node.arg == self._name:
                     self._obstacle(node, f"a function in the kernel has its own {self._name}")
-                elif isinstance(node, ast.comprehension) and self._name in _stored(node.target):
+                elif isinstance(node, ast.comprehension) and self._name in names_in(node.target):
                     self._obstacle(node.target, f"a comprehension has its own {self._name}")
 
     def _configurations(self) -> Iterator[Use]:
@@ -262,10 +262,6 @@ class ParameterSearch:
 def _arguments(found: ast.arguments) -> list[ast.arg]:
     every = [*found.posonlyargs, *found.args, *found.kwonlyargs]
     return every + [extra for extra in (found.vararg, found.kwarg) if extra is not None]
-
-
-def _stored(target: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
 def _values(statements: Iterable[ast.stmt]) -> list[ast.expr]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tilewright.figures import NOT_MEASURED
+from tilewright.figures import speedup
 from tilewright.report.charts import drawing
 from tilewright.report.curves import Curve
 
@@ -27,7 +27,7 @@ def archive_grid(run: Json) -> Curve | None:
     rows = tuple(
         (
             ", ".join(f"{name} {at}" for name, at in zip(axes, one["cell"], strict=True)),
-            str(one["texts"]), str(one["parents"]), speed_words(one["speed"]),
+            str(one["texts"]), str(one["parents"]), speedup(one["speed"]),
             f"{one['trial']}",
         )
         for one in cells
@@ -39,11 +39,6 @@ def archive_grid(run: Json) -> Curve | None:
     )
     head = ("Cell", "Correct texts", "Parents at the end", "Fastest", "In trial")
     return Curve(title, _drawn(axes, cells, about), note, head, rows)
-
-
-def speed_words(speed: float | None) -> str:
-    """A cell's fastest, or that nothing in it was timed."""
-    return NOT_MEASURED if speed is None else f"{speed:.2f}×"
 
 
 def _drawn(axes: Sequence[str], cells: Sequence[Json], about: str) -> Markup:
@@ -91,7 +86,7 @@ def _square(x: float, y: float, one: Json | None, low: float, high: float) -> It
     if speed is not None:
         share = (math.log(speed) - low) / (high - low) if high > low else 1.0
     opacity = round(_FAINTEST + (0.75 - _FAINTEST) * share, 2)
-    told = f"{one['texts']} correct texts, the fastest {speed_words(speed)} in trial {one['trial']}"
+    told = f"{one['texts']} correct texts, the fastest {speedup(speed)} in trial {one['trial']}"
     yield Markup(
         '<rect class="cell" fill-opacity="{}" x="{}" y="{}" width="{}" height="{}">'
         "<title>{}</title></rect>"

@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tilewright.figures import NOT_MEASURED, time_text
+from tilewright.figures import NOT_MEASURED, speedup, time_text
 from tilewright.report.charts import Point, best_chart, roof_chart, short, tree_chart
 from tilewright.report.steps import trial_word
 
@@ -120,7 +120,7 @@ def _over(run: Json, title: str, x_label: str, positions: Sequence[float]) -> Cu
         if before is not None:
             steps.append((position, before))
         rows.append(
-            (f"{trial['number']}", short(position), _times(own), _times(before), _word(kept))
+            (f"{trial['number']}", short(position), speedup(own), speedup(before), _word(kept))
         )
     chart = best_chart(points, steps, x_label, f"{title}: {_reached(steps)}")
     head = ("Trial", f"After {x_label}", "Speed-up", "Best so far", "Decision")
@@ -144,10 +144,6 @@ _TREE_NOTE = (
 
 def _reached(steps: Sequence[tuple[float, float]]) -> str:
     return f"{steps[-1][1]:.2f} times as fast as the original at the end"
-
-
-def _times(value: float | None) -> str:
-    return NOT_MEASURED if value is None else f"{value:.2f}×"
 
 
 def _word(kept: bool) -> str:

@@ -131,11 +131,11 @@ def _by_cases(evaluation: Evaluation, log_speed: float, half_width: float) -> Gr
     cases = _contests(step.data if step is not None else {})
     if not cases:
         why = step.message if step and step.message else "it was not measured"
-        return _unfit(why)
+        return unfit(why)
     gains = {case["case"]: math.log(case["value"]) for case in cases}
     worst = min(gains, key=lambda name: gains[name])
     if gains[worst] < math.log(1 - MOST_LOSS):
-        return _unfit(f"on {worst} it loses {100 * (1 - math.exp(gains[worst])):.0f} %")
+        return unfit(f"on {worst} it loses {100 * (1 - math.exp(gains[worst])):.0f} %")
     mean = sum(gains.values()) / len(gains)
     widths = [(math.log(case["high"]) - math.log(case["low"])) / 2 for case in cases]
     width = math.hypot(*widths) / len(widths)
@@ -152,7 +152,3 @@ def _contests(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What was measured on each case; one case alone has no list."""
     cases = data.get("cases") or ([data] if "value" in data else [])
     return [case for case in cases if "value" in case]
-
-
-def _unfit(reason: str) -> Grade:
-    return Grade(False, False, -math.inf, 0.0, measured=False, reason=reason)

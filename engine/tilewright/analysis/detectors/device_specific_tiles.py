@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from tilewright.analysis.detectors.block_extents import Extents, extent, extents_of
 from tilewright.analysis.detectors.chips import chip_of
@@ -10,7 +11,7 @@ from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.detectors.elementwise_tiles import misfits
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.settings import Setting, settings_of, symbolic_tiles
-from tilewright.analysis.detectors.sizes import product, sides_of
+from tilewright.analysis.detectors.sizes import sides_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Dim, Polynomial, tiles_of
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
@@ -107,7 +108,7 @@ def serialized_n_tiles(module: Module, context: AnalysisContext) -> Iterator[Fin
             if not _is_over_columns(flow, loop):
                 continue
             grids = [x.grid for x in context.launches if x.kernel == kernel.name]
-            programs = min(map(product, grids), default=None)
+            programs = min(map(prod, grids), default=None)
             if chip is not None and programs is not None and programs >= chip.compute_units:
                 continue
             idle = "a matrix of few rows leaves compute units idle"

@@ -3,12 +3,12 @@
 import ast
 import re
 from collections.abc import Iterator
+from math import prod
 from pathlib import PurePath
 
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.sizes import product
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow, Loop, Value, walk
@@ -116,7 +116,7 @@ def missing_persistent(module: Module, context: AnalysisContext) -> Iterator[Fin
         for launch in context.launches:
             if launch.kernel != kernel.name or len(launch.grid) == 0:
                 continue
-            programs = product(launch.grid)
+            programs = prod(launch.grid)
             turns = _turns(loop, Numbers.of_launch(launch))
             if programs < _ROUNDS * units or turns is None or not 0 < turns <= _SHORT_LOOP:
                 continue

@@ -1,6 +1,6 @@
 """Numbers of tiles once their constexprs are known: extents, elements, bytes, strides."""
 
-from collections.abc import Iterable
+from math import prod
 
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.tiles import Polynomial, Shape
@@ -9,14 +9,6 @@ BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2} | {
     f"{sign}{bits}": bits // 8 for sign in "iu" for bits in (8, 16, 32, 64)
 }
 """Bytes of an element, by its type."""
-
-
-def product(sides: Iterable[int]) -> int:
-    """The product of extents: elements of a tile, programs of a grid."""
-    total = 1
-    for side in sides:
-        total *= side
-    return total
 
 
 def sides_of(shape: Shape | None, numbers: Numbers) -> tuple[int, ...] | None:
@@ -31,7 +23,7 @@ def sides_of(shape: Shape | None, numbers: Numbers) -> tuple[int, ...] | None:
 def elements_of(shape: Shape | None, numbers: Numbers) -> int | None:
     """How many elements a tile has."""
     sides = sides_of(shape, numbers)
-    return None if sides is None else product(sides)
+    return None if sides is None else prod(sides)
 
 
 def polynomial_number(polynomial: Polynomial, numbers: Numbers) -> int | None:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from math import prod
 
 from tilewright.analysis.detectors.common import (
     TL,
@@ -13,7 +14,7 @@ from tilewright.analysis.detectors.common import (
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.host_code.facts import is_measuring
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.sizes import product, sides_of
+from tilewright.analysis.detectors.sizes import sides_of
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Tiles, tiles_of
@@ -81,8 +82,8 @@ def _largest(numbers: list[Numbers], tiles: Tiles, values: list[Value]) -> tuple
     for known in numbers:
         for value in values:
             sides = sides_of(tiles.of(value).shape, known)
-            if sides is not None and (best is None or product(sides) > best[0]):
-                best = (product(sides), "x".join(map(str, sides)))
+            if sides is not None and (best is None or prod(sides) > best[0]):
+                best = (prod(sides), "x".join(map(str, sides)))
     return best
 
 

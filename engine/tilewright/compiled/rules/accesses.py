@@ -13,6 +13,7 @@ from tilewright.compiled.causes import (
 )
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import known_line, place_of
+from tilewright.figures import enumerated
 from tilewright.targets.model import Access, CompileReport, LineReport
 
 _MEMORY = ("load", "store", "async_copy")
@@ -107,7 +108,7 @@ def _bytes(bits: int) -> str:
 def _asserted(causes: tuple[Cause, ...]) -> str:
     strides = [f"{c.argument.name} = 1" for c in causes if c.kind is Kind.STRIDE]
     even = list(dict.fromkeys(c.argument.name for c in causes if c.kind is not Kind.STRIDE))
-    parts = [*strides, *([f"{_listed(even)} divisible by 16"] if even else [])]
+    parts = [*strides, *([f"{enumerated(even)} divisible by 16"] if even else [])]
     return " and ".join(parts)
 
 
@@ -154,9 +155,5 @@ def _advice(causes: tuple[Cause, ...]) -> str:
         )
     if Kind.POINTER in kinds:
         return "pass a tensor that begins at a multiple of 16 bytes, as a fresh allocation does"
-    names = _listed(list(dict.fromkeys(c.argument.name for c in causes)))
+    names = enumerated(list(dict.fromkeys(c.argument.name for c in causes)))
     return f"pad to a multiple of 16, so that the JIT specializes on {names}"
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

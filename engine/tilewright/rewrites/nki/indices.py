@@ -6,6 +6,7 @@ from tilewright.analysis.detectors.nki.instructions.regions import last_index
 from tilewright.analysis.nki import Affine, Kind, View
 from tilewright.analysis.nki.affine import SymbolKind
 from tilewright.analysis.nki.catalogue import NL
+from tilewright.analysis.nki.expressions import is_ellipsis
 from tilewright.analysis.nki.model import Operation
 from tilewright.analysis.nki.parameters import annotated_shape
 from tilewright.analysis.nki.values import Array
@@ -69,17 +70,13 @@ def _slice_to_arange(site: Site) -> Refusal | None:
         return Refusal("more than one slice or more than one index array stands in the subscript")
     across = _lane_axis(site, arrays[0])
     plain = all(site.flow.fact(p).kind in (Kind.NUMBER, Kind.LOOP) for p in others)
-    if across is None or not plain or any(_is_ellipsis(p) for p in others):
+    if across is None or not plain or any(is_ellipsis(p) for p in others):
         return Refusal("the index array is not shown to run along one dimension of two")
     text = _as_arange(site, node, slices[0])
     if text is None:
         return Refusal("the end of the slice is not stated")
     site.patch.replace(slices[0], text + _AXES[1 - across])
     return None
-
-
-def _is_ellipsis(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is Ellipsis
 
 
 def _as_arange(site: Site, node: ast.Subscript, part: ast.Slice) -> str | None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from itertools import combinations
+from math import prod
 
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.sizes import BYTES, product
+from tilewright.analysis.detectors.sizes import BYTES
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Access, Flow, Loop, same_form, walk
@@ -73,7 +74,7 @@ def _keeps(access: Access) -> bool:
 
 def _bytes_at_once(access: Access, loop: Loop, launch: LaunchFacts, chip: Chip) -> int | None:
     """Bytes that one program on each unit reads in a whole loop; None if not known."""
-    programs = product(launch.grid)
+    programs = prod(launch.grid)
     argument = launch.argument(access.base or "")
     width = BYTES.get(argument.type.removeprefix("*")) if argument is not None else None
     if loop.bounds is None or width is None or programs < chip.compute_units:
