@@ -75,6 +75,13 @@ EDITS = {
     "another launch": ("def run(x, y):\n", "def run(x, y):\n    second[(2,)](x, BLOCK=48)\n"),
     "names from anywhere": ("    return x + 1", "    globals()\n    return x + 1"),
     "a comment that says so": ("import torch\n", "import torch\n# ALLOW_NON_CONSTEXPR_GLOBALS\n"),
+    "a word that counts for the whole file": (
+        "def run(x, y):\n",
+        "def run(x, y):\n    globals()\n    x = x.to(torch.float64)\n",
+    ),
+    "a vendor's own Triton": ("import torch\n", "import torch\nimport torch_musa\n"),
+    "a name bound from a function": ("def run(x, y):\n", "def run(x, y):\n    global PLAIN\n"),
+    "a source that is replaced": ("def run(x, y):\n", "def run(x, y):\n    second.src = 'x'\n"),
     "a broken host function": ("def run(x, y):", "def run(x, y:"),
     "a broken kernel": ("x = tl.load(x_ptr + offs)\n", "x = tl.load(x_ptr + (\n"),
 }
@@ -153,6 +160,18 @@ def test_which_host_functions_an_edit_touches(
     seen.clear()
     analyze(parse_module(text.replace(*EDITS[edit])))
     assert seen == hosts
+
+
+def test_an_edit_next_to_a_word_that_counts_for_the_whole_file(
+    memory: IssueCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = "\n\ndef other(x, device):\n    return x.to(torch.float64), torch_device, {}\n"
+    seen = _seen(monkeypatch)
+    analyze(parse_module(TEXT + other.format(1)))
+    assert seen == ["helper", "first", "second"]
+    seen.clear()
+    analyze(parse_module(TEXT + other.format(2)))
+    assert seen == []
 
 
 def test_equal_kernels_keep_their_own_places(memory: IssueCache) -> None:

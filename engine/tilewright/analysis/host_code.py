@@ -15,14 +15,7 @@ _FILES = 16
 # Detectors ask whether a file says these anywhere, or a name in quotes.
 _PHRASES = (
     *("globals()", "exec(", "sys.modules[", "import *", "pre_hook", "post_hook"),
-    *(
-        "float64",
-        "double",
-        "ALLOW_NON_CONSTEXPR_GLOBALS",
-        "triton.__version__",
-        "torch_",
-        "triton.language.extra.",
-    ),
+    *("float64", "double", "ALLOW_NON_CONSTEXPR_GLOBALS", "triton.__version__"),
     *WIDENED_IDS,
     WIDE_ANNOTATION,
 )
@@ -80,9 +73,9 @@ class Unit:
     _among: list[tuple[frozenset[str], frozenset[str]]] = field(default_factory=list, repr=False)
 
     @property
-    def is_silent(self) -> bool:
-        """Whether it holds none of the phrases that count for the whole file."""
-        return not self.said.phrases
+    def may_bind_elsewhere(self) -> bool:
+        """Whether it may bind names of the whole file from within a function."""
+        return any(_GLOBAL in phrase for phrase in self.said.phrases)
 
     def mentions(self, names: frozenset[str]) -> frozenset[str]:
         """Which of some names are in its text; the last answer is kept by the set itself."""

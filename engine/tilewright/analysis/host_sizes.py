@@ -17,6 +17,7 @@ from tilewright.analysis.values import Value, ValueTable
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import before_launch, bound_names, host_of
 from tilewright.source.model import Launch, Module
+from tilewright.source.node_memo import per_node
 from tilewright.source.parse import module_constants
 
 _MADE = frozenset(f"torch.{n}" for n in ("empty", "zeros", "ones", "full", "rand", "randn"))
@@ -402,14 +403,19 @@ def _calls_of(module: Module) -> dict[str, list[tuple[str, ast.Call]]]:
     found: dict[str, list[tuple[str, ast.Call]]] = {}
     launching = module.lookup.launches_in.keys()
     for name, function in module.host_functions.items():
-        for node in nodes_of(function):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in launching
-            ):
-                found.setdefault(node.func.id, []).append((name, node))
+        for called, node in _calls_by_name(function):
+            if called in launching:
+                found.setdefault(called, []).append((name, node))
     return found
+
+
+@per_node
+def _calls_by_name(function: ast.FunctionDef) -> tuple[tuple[str, ast.Call], ...]:
+    return tuple(
+        (node.func.id, node)
+        for node in nodes_of(function)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    )
 
 
 def _integer(node: ast.expr) -> int | None:

@@ -13,8 +13,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
+from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.flow import pure_helpers
 from tilewright.analysis.host_code import (
     UNITS,
@@ -34,7 +35,7 @@ from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.wide_offsets import widening_kernels
 from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Language, Module
-from tilewright.source.node_memo import per_node
+from tilewright.source.node_memo import memo_of, per_node
 from tilewright.source.text import Range
 
 K = TypeVar("K", int, str)
@@ -66,9 +67,9 @@ class Layout:
         seen: Counter[str] = Counter()
         starts, anchors = [], []
         for node in module.tree.body:
-            name = kernels.get(id(node)) or _definition(node)
-            decorators: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
-            starts.append(min([node.lineno, *decorators]))
+            definition, first = _head(node)
+            name = kernels.get(id(node)) or definition
+            starts.append(first)
             anchors.append((name, seen[name]))
             seen[name] += 1
         lines = {_BEFORE_ALL: 0, **dict(zip(anchors, starts, strict=True))}
@@ -134,6 +135,12 @@ def _shifted(where: Range, lines: int) -> Range:
 
 
 @per_node
+def _head(node: ast.stmt) -> tuple[str, int]:
+    """What a statement is known by, and its first line."""
+    decorators: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
+    return _definition(node), min([node.lineno, *decorators])
+
+
 def _definition(node: ast.stmt) -> str:
     """What a statement is known by; "" for those that count for the whole file."""
     if isinstance(node, UNITS):
@@ -301,21 +308,33 @@ class Surroundings:
         return digest("\0".join((self._common, repr(place), subject, said, *bodies)))
 
     def _split(self, kernels: set[int]) -> tuple[dict[int, Unit], list[str]]:
-        """The statements that are no kernels; the texts of those that count for all kernels."""
+        """The statements that are no kernels; the digests of those that count for all kernels."""
         units: dict[int, Unit] = {}
         others: list[str] = []
-        lines = self._module.index.lines
         for place, node in enumerate(self._module.tree.body):
             if id(node) in kernels:
                 continue
-            text = "\n".join(lines[self.layout.starts[place] - 1 : node.end_lineno])
-            if isinstance(node, UNITS):
-                units[place] = definition(text, node.name, bool(node.decorator_list))
-            else:
-                units[place] = other_unit(text, bound_by(node))
-            if not (self._is_split and units[place].is_silent and _is_followed(node)):
-                others.append(text)
+            unit, is_followed = self._unit(node, self.layout.starts[place])
+            units[place] = unit
+            if not (self._is_split and is_followed):
+                others.append(unit.digest)
         return units, others
+
+    def _unit(self, node: ast.stmt, first: int) -> tuple[Unit, bool]:
+        """The unit that a statement is, and whether it matters only to what has to do with it.
+
+        Kept with the node: versions share it where its lines have the same text.
+        """
+        memo = memo_of(node)
+        known = memo.get(Unit)
+        if known is None:
+            text = "\n".join(self._module.index.lines[first - 1 : node.end_lineno])
+            if isinstance(node, UNITS):
+                unit = definition(text, node.name, bool(node.decorator_list))
+            else:
+                unit = other_unit(text, bound_by(node))
+            known = memo[Unit] = unit, _is_followed(node) and not unit.may_bind_elsewhere
+        return cast("tuple[Unit, bool]", known)
 
     def _hash_common(
         self, context: AnalysisContext, others: list[str], phrases: frozenset[str]
@@ -326,6 +345,7 @@ class Surroundings:
         if not self._is_split:
             # A kernel inside a function sees names that are bound anywhere.
             parts += self._texts.values()
+        parts.append(repr(is_for_a_fork(module)))
         called = self._called()
         parts.append(repr(sorted(map(sorted, widening_kernels(module)))))
         parts.append(repr(sorted(pure_helpers(module) & called if called else ())))

@@ -12,7 +12,7 @@ from tilewright.analysis.model import AnalysisContext, Finding, Issue
 from tilewright.analysis.suppression import visible_issues
 from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.stages import Stage
-from tilewright.source.model import Module
+from tilewright.source.model import Kernel, Module
 
 _NOTHING_KNOWN = AnalysisContext()
 _CACHE = IssueCache()
@@ -31,15 +31,21 @@ def analyze(
     issues = list(_found(module, context, _FILE))
     around = _CACHE.surroundings(module, context)
     for kernel in module.kernels:
-        find = partial(_found, replace(module, focus=kernel), context, _KERNEL)
+        find = partial(_found_in, kernel, module, context, _KERNEL)
         issues += _CACHE.get(around.of(kernel), around.layout, find)
     for host in dict.fromkeys((*launching_functions(module), *calling_functions(module))):
-        find = partial(_found, replace(module, focus=host), context, _HOST)
+        find = partial(_found_in, host, module, context, _HOST)
         issues += _CACHE.get(around.of_host(host), around.layout, find)
     # A helper that several kernels call is followed from each of them.
     unique = {(issue.range, issue.id, issue.message): issue for issue in reversed(issues)}
     ordered = [unique[place] for place in sorted(unique)]
     return tuple(ordered) if suppressed else visible_issues(module, ordered)
+
+
+def _found_in(
+    focus: Kernel | str, module: Module, context: AnalysisContext, scopes: frozenset[Scope]
+) -> Iterator[Issue]:
+    return _found(replace(module, focus=focus), context, scopes)
 
 
 def _found(module: Module, context: AnalysisContext, scopes: frozenset[Scope]) -> Iterator[Issue]:

@@ -205,6 +205,13 @@ def classes_of(module: Module) -> Classes:
 
 
 def _class(name: str, node: ast.ClassDef, names: Names) -> Class:
+    bases = tuple(names.resolve(base) or "" for base in node.bases)
+    return Class(name, bases, _attributes(node))
+
+
+@per_node
+def _attributes(node: ast.ClassDef) -> Mapping[str, ast.expr]:
+    """What instances' attributes are first given in the text of a class."""
     attributes: dict[str, ast.expr] = {}
     for part in ast.walk(node):
         for target in part.targets if isinstance(part, ast.Assign) else ():
@@ -212,5 +219,4 @@ def _class(name: str, node: ast.ClassDef, names: Names) -> Class:
                 case ast.Attribute(value=ast.Name(id="self"), attr=attr):
                     assert isinstance(part, ast.Assign)
                     attributes.setdefault(attr, part.value)
-    bases = tuple(names.resolve(base) or "" for base in node.bases)
-    return Class(name, bases, attributes)
+    return attributes

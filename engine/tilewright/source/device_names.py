@@ -61,8 +61,6 @@ def device_names(module: Module) -> tuple[DeviceName, ...]:
     """
     if module.lookup.languages == {Language.NKI}:
         return (DeviceName("neuron", "NKI kernels", module.kernels[0].range.line),)
-    if not _says_any(module.text):
-        return ()
     kernels = {id(kernel.node) for kernel in module.kernels}
     is_flat = kernels <= {id(statement) for statement in module.tree.body}
     aliases = [name for name, to in module.names.origins.items() if _says_any(to)]

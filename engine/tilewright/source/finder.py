@@ -169,11 +169,16 @@ def _stands_for(value: ast.expr | None, known: Meanings) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class _Seen:
-    """The kernels of a piece, and the functions they are."""
+    """The kernels of a piece, the functions they are, and all other host functions there.
+
+    ``around`` is the text of the piece but for a kernel's body at module level, and blanks.
+    """
 
     era: object
-    jitted: tuple[Jitted, ...]
+    jitted: frozenset[ast.FunctionDef]
     kernels: tuple[Kernel, ...]
+    hosts: tuple[Function, ...]
+    around: str
 
 
 @dataclass(frozen=True)
@@ -205,59 +210,48 @@ class Finder:
         self._decorators = Decorators(names, environment, wrapped_names(environment))
         self._names = names
         self._era = era
-        self._jitted: list[frozenset[ast.FunctionDef]] = []
-        self.hosts: dict[str, ast.FunctionDef] = {}
+        self._seen = [self._see(piece) for piece in pieces]
 
     def kernels(self) -> tuple[Kernel, ...]:
-        found: list[Kernel] = []
-        for piece in self._pieces:
-            seen = self._seen(piece)
-            found.extend(seen.kernels)
-            nodes = frozenset(jitted.function.node for jitted in seen.jitted)
-            self._jitted.append(nodes)
-            for function in facts_of(piece).functions:
-                if not _within(function, nodes):
-                    self.hosts[function.name] = function.node
-        return tuple(found)
+        return tuple(kernel for seen in self._seen for kernel in seen.kernels)
 
-    def _seen(self, piece: Piece) -> _Seen:
+    def hosts(self) -> dict[str, ast.FunctionDef]:
+        """The functions that are no kernels, by qualified name."""
+        return {function.name: function.node for seen in self._seen for function in seen.hosts}
+
+    def _see(self, piece: Piece) -> _Seen:
         seen = piece.memo.get("kernels")
         if isinstance(seen, _Seen) and seen.era is self._era:
             return seen
         jitted: list[Jitted] = []
-        for function in facts_of(piece).functions:
+        functions = facts_of(piece).functions
+        for function in functions:
             inside = frozenset(j.function.node for j in jitted)
             kernel = None if _within(function, inside) else self._decorators.jitted(function)
             if kernel is not None:
                 jitted.append(kernel)
         reader = AutotuneReader(self._index, self._names, self._environment)
         kernels = [make_kernel(j, self._index, self._decorators, reader) for j in jitted]
-        seen = _Seen(self._era, tuple(jitted), tuple(kernels))
+        nodes = frozenset(j.function.node for j in jitted)
+        hosts = tuple(function for function in functions if not _within(function, nodes))
+        seen = _Seen(self._era, nodes, tuple(kernels), hosts, _around(piece, nodes))
         piece.memo["kernels"] = seen
         return seen
 
     def languages(self) -> frozenset[Language]:
         """The languages of the kernels."""
-        return frozenset(k.language for piece in self._pieces for k in self._seen(piece).kernels)
+        return frozenset(k.language for seen in self._seen for k in seen.kernels)
 
     def around(self) -> tuple[str, ...]:
         """The text of the file but for the bodies of its kernels at module level, and blanks."""
-        return tuple(self._around(piece) for piece in self._pieces if piece.body)
-
-    def _around(self, piece: Piece) -> str:
-        seen = self._seen(piece)
-        text = "\n".join(piece.texts).rstrip()
-        if len(seen.jitted) != 1 or piece.body != (seen.jitted[0].function.node,):
-            return text
-        header = seen.jitted[0].function.node.body[0].lineno - piece.first
-        return "\n".join(text.split("\n")[:header]) if header > 1 else text
+        return tuple(s.around for s, p in zip(self._seen, self._pieces, strict=True) if p.body)
 
     def launches(self, kernels: tuple[Kernel, ...]) -> tuple[Launch, ...]:
         """What launches ``kernels``, in order."""
         scope = self._scope(kernels)
         found: list[Launch] = []
-        for piece, jitted in zip(self._pieces, self._jitted, strict=True):
-            found.extend(self._launches(piece, jitted, scope))
+        for piece, seen in zip(self._pieces, self._seen, strict=True):
+            found.extend(self._launches(piece, seen.jitted, scope))
         return tuple(found)
 
     def _launches(
@@ -288,6 +282,14 @@ class Finder:
         attributes = chain.from_iterable(facts_of(piece).attributes for piece in self._pieces)
         tables = {n: v for n, v in constants.items() if isinstance(v, ast.Dict)}
         return Scope(by_name, self._names, top, attribute_meanings(attributes, top), tables)
+
+
+def _around(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> str:
+    text = "\n".join(piece.texts).rstrip()
+    if len(kernels) != 1 or not kernels.issuperset(piece.body):
+        return text
+    header = next(iter(kernels)).body[0].lineno - piece.first
+    return "\n".join(text.split("\n")[:header]) if header > 1 else text
 
 
 def _within(function: Function, kernels: frozenset[ast.FunctionDef]) -> bool:

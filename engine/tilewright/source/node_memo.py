@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 N = TypeVar("N", bound=ast.AST)
 T = TypeVar("T")
 _PLACE = "tilewright_memo"
+_NOTHING = object()
 
 
 class _Memo(dict[object, Any]):
@@ -19,10 +20,10 @@ class _Memo(dict[object, Any]):
 
 def memo_of(node: ast.AST) -> dict[object, Any]:
     """The table of a node. Nodes are never changed once a file is parsed."""
-    attributes = vars(node)
-    found = attributes.get(_PLACE)
+    found = getattr(node, _PLACE, None)
     if found is None:
-        found = attributes[_PLACE] = _Memo()
+        found = _Memo()
+        setattr(node, _PLACE, found)
     return cast("dict[object, Any]", found)
 
 
@@ -32,8 +33,9 @@ def per_node(function: Callable[[N], T]) -> Callable[[N], T]:
     @wraps(function)
     def asked(node: N) -> T:
         memo = memo_of(node)
-        if function not in memo:
-            memo[function] = function(node)
-        return cast("T", memo[function])
+        found = memo.get(function, _NOTHING)
+        if found is _NOTHING:
+            found = memo[function] = function(node)
+        return cast("T", found)
 
     return asked

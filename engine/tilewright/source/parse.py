@@ -106,7 +106,7 @@ def parse_module(text: str, path: str = "<text>") -> Module:
         names=version.names,
         kernels=kernels,
         launches=found.launches(kernels),
-        host_functions=found.hosts,
+        host_functions=found.hosts(),
         problems=tuple(problem for piece in pieces for problem in piece.problems),
     )
     return _KEPT.keep(path, version, module)

@@ -6,9 +6,9 @@ lines in the first column (in a string, in brackets) spans several segments.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-_INSIDE = " \t\f#)]}\\"
+_INSIDE = frozenset(" \t\f#)]}\\")
 _RESUMES = re.compile(r"(?:else|elif|except|finally)\b")
 _NO_STATEMENT = "<>=|&^%/,.:;!?$"
 _DECORATED = re.compile(r"(?:@|def\b|class\b|async\b)")
@@ -28,8 +28,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """Lines ``first`` to ``last``, 1-based and inclusive, with their text."""
 
     first: int
@@ -50,10 +49,11 @@ def _starts(lines: Sequence[str]) -> list[int]:
     """0-based first lines of segments; decorators stay with what they decorate."""
     starts = [0]
     decorator = 0 if lines[0].lstrip("\f").startswith("@") else None
-    for number, line in enumerate(lines):
-        if not number or not line or line[0] in _INSIDE:
-            continue
-        if _goes_on(lines, number, line):
+    # Most lines are indented: they are passed over in one go.
+    outer = [number for number, line in enumerate(lines) if line and line[0] not in _INSIDE]
+    for number in outer:
+        line = lines[number]
+        if not number or _goes_on(lines, number, line):
             continue
         joined = decorator is not None and _DECORATED.match(line) is not None
         if not (joined and _decorates(lines, decorator or 0, number)):

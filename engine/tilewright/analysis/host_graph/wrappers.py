@@ -12,6 +12,7 @@ from tilewright.analysis.nodes import nodes_of
 from tilewright.analysis.per_kernel import per_module
 from tilewright.source.classes import Classes, classes_of
 from tilewright.source.model import Kernel, Launch, Module
+from tilewright.source.node_memo import per_node
 from tilewright.source.text import Range
 
 _LEVELS = 3
@@ -101,8 +102,8 @@ def _calls(module: Module) -> Mapping[str, tuple[str, ...]]:
     for name, node in module.host_functions.items():
         called = [
             callee
-            for part in nodes_of(node)
-            if isinstance(part, ast.Call) and _may_be(part.func, known)
+            for root, part in _named_calls(node)
+            if root in known
             for callee, is_backward in classes.called(part, name)
             if not is_backward and callee != name
         ]
@@ -123,11 +124,19 @@ def _reached(module: Module, name: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _may_be(function: ast.expr, known: set[str]) -> bool:
-    """Whether a called name may be one of the file's functions, classes or their instances."""
-    if isinstance(function, ast.Attribute):
-        function = function.value
-    return isinstance(function, ast.Name) and function.id in known
+@per_node
+def _named_calls(function: ast.FunctionDef) -> tuple[tuple[str, ast.Call], ...]:
+    """The calls in a function that may be of the file's functions, classes or their instances.
+
+    Each with the name that is called, or whose attribute is.
+    """
+    found = []
+    for node in nodes_of(function):
+        if isinstance(node, ast.Call):
+            root = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+            if isinstance(root, ast.Name):
+                found.append((root.id, node))
+    return tuple(found)
 
 
 class _DeepBuilder(GraphBuilder):

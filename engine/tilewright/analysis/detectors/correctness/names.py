@@ -4,6 +4,7 @@ import ast
 import builtins
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from tilewright.analysis.detectors.common import nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
@@ -146,6 +147,7 @@ def _plainly_bound_in(tree: ast.Module) -> tuple[tuple[str, ast.stmt], ...]:
     return tuple((name, statement) for name, statement in named if name is not None)
 
 
+@per_node
 def _plainly_bound(statement: ast.stmt) -> str | None:
     match statement:
         case ast.FunctionDef(decorator_list=[]):
@@ -187,7 +189,15 @@ def bound_in_module(module: Module) -> frozenset[str]:
 @per_module
 def times_bound_in_module(module: Module) -> Mapping[str, int]:
     """How often each module-level name is bound."""
-    return Counter(bindings(module.tree, global_lines=_declares_globals(module)))
+    lines = _declares_globals(module)
+    if lines:
+        return Counter(bindings(module.tree.body, global_lines=lines))
+    return Counter(chain.from_iterable(map(_bound_by, module.tree.body)))
+
+
+@per_node
+def _bound_by(statement: ast.stmt) -> tuple[str, ...]:
+    return tuple(bindings((statement,), global_lines=()))
 
 
 def _declares_globals(module: Module) -> tuple[int, ...]:
@@ -197,9 +207,10 @@ def _declares_globals(module: Module) -> tuple[int, ...]:
     return tuple(n for n, line in enumerate(module.index.lines, 1) if "global " in line)
 
 
-def bindings(tree: ast.Module, *, global_lines: tuple[int, ...]) -> Iterator[str]:
-    """The same, and names that functions declare global on some of the lines."""
-    pending: list[ast.AST] = list(tree.body)
+def bindings(body: Iterable[ast.stmt], *, global_lines: tuple[int, ...]) -> Iterator[str]:
+    """The names that module-level statements bind, each time, and those that functions declare
+    global on some of the lines."""
+    pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
         yield from _names(node)

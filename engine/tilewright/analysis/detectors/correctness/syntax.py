@@ -17,6 +17,7 @@ from tilewright.source.text import Range
 
 _ASKED = re.compile(r"getsource(?:lines)?\(\s*(\w+)")
 _REPLACED = re.compile(r"\b(\w+)(?=(?:\.fn)?\.(?:_?src|_unsafe_update_src)\b)")
+_SOURCES = ("getsource", ".src", "._src", "._unsafe_update_src")
 _NEVER: dict[type[ast.AST], str] = {
     ast.Try: "try",
     ast.TryStar: "try",
@@ -94,9 +95,12 @@ def _is_template(module: Module, kernel: Kernel) -> bool:
 @per_module
 def _names_with_source(module: Module) -> frozenset[str]:
     """Names whose source the text asks for, or replaces."""
-    if not module.lookup.says("getsource") and not module.lookup.says("src"):
+    # To look for a word is much quicker than the patterns.
+    if not any(map(module.lookup.says, _SOURCES)):
         return frozenset()
-    return frozenset((*_ASKED.findall(module.text), *_REPLACED.findall(module.text)))
+    asked = _ASKED.findall(module.text) if module.lookup.says("getsource") else ()
+    lines = (line for line in module.index.lines if "src" in line)
+    return frozenset((*asked, *(name for line in lines for name in _REPLACED.findall(line))))
 
 
 def _refused(
