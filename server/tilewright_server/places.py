@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from lsprotocol import types
+from pygls import uris
 
 from tilewright.source.text import Range
 from tilewright_server.capabilities import ClientFeatures
+from tilewright_server.positions import Encoding
 from tilewright_server.snapshot import Snapshot
 
 
@@ -27,14 +30,15 @@ def location(snapshot: Snapshot, place: Range) -> types.Location:
 
 
 def renaming(
-    snapshot: Snapshot, places: Iterable[Range], new: str, client: ClientFeatures
+    places: Iterable[tuple[Snapshot, Iterable[Range]]], new: str, client: ClientFeatures
 ) -> types.WorkspaceEdit:
     """An edit that writes a name at every place, for the versions that the places are of."""
     edits: dict[tuple[str, int | None], list[types.TextEdit]] = {}
-    for place in places:
-        document = document_of(snapshot, place.line)
-        edit = types.TextEdit(document.to_lsp(place), new)
-        edits.setdefault((document.uri, document.version), []).append(edit)
+    for snapshot, ranges in places:
+        for place in ranges:
+            document = document_of(snapshot, place.line)
+            edit = types.TextEdit(document.to_lsp(place), new)
+            edits.setdefault((document.uri, document.version), []).append(edit)
     if not client.document_changes:
         return types.WorkspaceEdit(changes={uri: each for (uri, _), each in edits.items()})
     return types.WorkspaceEdit(
@@ -43,3 +47,8 @@ def renaming(
             for (uri, v), each in edits.items()
         ]
     )
+
+
+def closed_file(path: Path, text: str, encoding: Encoding) -> Snapshot:
+    """A file that is not open, as it was read from disk."""
+    return Snapshot(str(uris.from_fs_path(str(path))), str(path), None, None, text, encoding)

@@ -17,6 +17,7 @@ from pygls.uris import to_fs_path
 
 from tilewright.errors import InputError
 from tilewright.lru import LruDict
+from tilewright.navigation.imports import Sources, package_root
 from tilewright.navigation.outline import Symbol, SymbolKind, outline
 from tilewright.source import parse_module
 from tilewright.source.languages import may_hold_kernels
@@ -39,14 +40,6 @@ class FoundKernel:
     line_text: str
 
 
-@dataclass(frozen=True)
-class Mention:
-    """A 1-based line of a file; without one, ``path`` says why not all files were searched."""
-
-    path: str
-    line: int | None
-
-
 class WorkspaceIndex:
     """Reads the files below the client's folders when someone asks."""
 
@@ -62,15 +55,26 @@ class WorkspaceIndex:
         """The kernels of all files."""
         return await self._run(lambda: list(self._kernels(self.roots(), self._texts())))
 
-    async def mention(self, names: Collection[str], word: str, beside: Path) -> Mention | None:
-        """The first other file that has one of some names and a word; see ``mention``.
+    async def search(
+        self, path: Path, names: Collection[str], work: Callable[[Sources, list[Path]], Result]
+    ) -> Result:
+        """What ``work`` makes of the other files that mention one of some names.
 
         Looked for in the client's folders, and in the file's own where it lies in none of them.
+
+        Raises:
+            InputError: there are more files than are searched.
         """
         roots, texts = self.roots(), self._texts()
-        if not any(root in beside.parents for root in roots):
-            roots = (*roots, beside.parent)
-        return await self._run(lambda: mention(self._files(roots), texts, names, word, beside))
+        if not any(root in path.parents for root in roots):
+            roots = (*roots, path.parent)
+
+        def searched() -> Result:
+            found = naming(self._files(roots), texts, names, path)
+            sources = Sources(lambda file: _text(file, texts), (*roots, package_root(path)))
+            return work(sources, found)
+
+        return await self._run(searched)
 
     def close(self) -> None:
         """Stop reading."""
@@ -121,29 +125,34 @@ class WorkspaceIndex:
         return found
 
 
-def mention(
-    files: Iterable[Path],
-    texts: Mapping[str, str],
-    names: Collection[str],
-    word: str,
-    beside: Path,
-) -> Mention | None:
-    """The first other file that has one of the names and the word, with the word's first line."""
+def naming(
+    files: Iterable[Path], texts: Mapping[str, str], names: Collection[str], path: Path
+) -> list[Path]:
+    """The files but ``path`` that mention one of the names.
+
+    Raises:
+        InputError: there are more files than are searched.
+    """
     named = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
-    worded = re.compile(rf"\b{re.escape(word)}\b")
-    for count, path in enumerate(files):
+    found = []
+    for count, file in enumerate(files):
         if count >= _MOST_FILES:
-            return Mention(f"more than {_MOST_FILES} files", None)
-        if path == beside:
-            continue
-        try:
-            opened = texts.get(str(path))
-            text = utf8_text(path, _LARGEST) if opened is None else opened
-        except InputError:
-            continue
-        if named.search(text) and (found := worded.search(text)):
-            return Mention(str(path), text.count("\n", 0, found.start()) + 1)
-    return None
+            raise InputError(f"the workspace has more than {_MOST_FILES} files")
+        text = None if file == path else _text(file, texts)
+        if text is not None and named.search(text):
+            found.append(file)
+    return found
+
+
+def _text(path: Path, texts: Mapping[str, str]) -> str | None:
+    """A file as it stands in the editor, else on disk."""
+    opened = texts.get(str(path))
+    if opened is not None:
+        return opened
+    try:
+        return utf8_text(path, _LARGEST)
+    except InputError:
+        return None
 
 
 def _kernels(path: str, text: str) -> Iterator[FoundKernel]:

@@ -15,8 +15,14 @@ _TAKEN = frozenset(
 )
 
 
-def renamable(module: Module, kernel: Kernel, name: str) -> Uses | Refusal:
-    """The places of a constexpr, or why they cannot all be known."""
+def renamable(
+    module: Module, kernel: Kernel, name: str, *, decorated: bool = False
+) -> Uses | Refusal:
+    """The places of a constexpr, or why they cannot all be known.
+
+    Args:
+        decorated: decorators that are not Triton's are known to use no name of a parameter.
+    """
     parameter = kernel.parameter(name)
     if parameter is None or not parameter.is_constexpr:
         return Refusal(f"{name} is not a constexpr of {kernel.name}")
@@ -25,7 +31,7 @@ def renamable(module: Module, kernel: Kernel, name: str) -> Uses | Refusal:
         return Refusal(f"line {line} does not parse, so uses of {name} may be hidden there")
     if len(module.lookup.named[kernel.name]) > 1:
         return Refusal(f"there are several kernels called {kernel.name}")
-    if kernel.other_decorators:
+    if kernel.other_decorators and not decorated:
         return Refusal(
             f"the decorator {kernel.other_decorators[0]} may use the names of the parameters"
         )
@@ -36,12 +42,14 @@ def renamable(module: Module, kernel: Kernel, name: str) -> Uses | Refusal:
     return found
 
 
-def rename(module: Module, kernel: Kernel, name: str, new: str) -> Uses | Refusal:
-    """The places to write the new name at.
+def rename(
+    module: Module, kernel: Kernel, name: str, new: str, *, decorated: bool = False
+) -> Uses | Refusal:
+    """The places to write the new name at; ``decorated`` as for ``renamable``.
 
     The changed text is parsed again: it must have the new name in the same places.
     """
-    found = renamable(module, kernel, name)
+    found = renamable(module, kernel, name, decorated=decorated)
     if isinstance(found, Refusal) or new == name:
         return found
     wrong = _unusable(new) or _collision(module, kernel, new)

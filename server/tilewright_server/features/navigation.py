@@ -4,23 +4,30 @@ Of what only the rules of tile languages connect: kernels with launches, specs a
 parameters with strings and keywords in configurations, launches and grids.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from tilewright.navigation.model import Refusal, Role, Uses
+from tilewright.errors import InputError
+from tilewright.navigation.elsewhere import (
+    Everywhere,
+    places_everywhere,
+    rename_everywhere,
+    uses_elsewhere,
+)
+from tilewright.navigation.imports import Sources
+from tilewright.navigation.model import Refusal, Role, Use
 from tilewright.navigation.places import Found, name_at
-from tilewright.navigation.rename import renamable, rename
 from tilewright.problems.model import Problem
 from tilewright.source.callgraph import call_graph
 from tilewright.source.model import Kernel, Module
 from tilewright_server.analysis_cache import Parsed
-from tilewright_server.places import location, renaming
+from tilewright_server.places import closed_file, location, renaming
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 from tilewright_server.spec_places import entry_place
-from tilewright_server.workspace_index import Mention
 
 
 async def _named(
@@ -51,7 +58,7 @@ async def definition(
 async def references(
     server: TilewrightServer, params: types.ReferenceParams
 ) -> list[types.Location] | None:
-    """Every certain place of a kernel or a parameter, and of a kernel its spec."""
+    """Every certain place of a kernel or a parameter, in all files; and of a kernel its spec."""
     named = await _named(server, params.text_document.uri, params.position)
     if named is None:
         return None
@@ -62,12 +69,36 @@ async def references(
         for use in found.uses.uses
         if keep_definition or use.role is not Role.DEFINITION
     ]
+    places += await _references_elsewhere(server, snapshot, parsed, found)
     if found.parameter is None and snapshot.path is not None:
         problem = (await server.project(snapshot)).problem
         if problem is not None and _runs(parsed.module, problem, found.kernel):
             spec = await server.in_pool(entry_place, problem, snapshot.encoding)
             places += [spec] if spec is not None else []
     return places
+
+
+async def _references_elsewhere(
+    server: TilewrightServer, snapshot: Snapshot, parsed: Parsed, found: Found
+) -> list[types.Location]:
+    if snapshot.path is None or snapshot.cell is not None:
+        return []
+    module, kernel, name = parsed.module, found.kernel, found.parameter
+
+    def search(sources: Sources, paths: list[Path]) -> list[tuple[Path, str, tuple[Use, ...]]]:
+        uses = uses_elsewhere(sources, module, kernel, name, paths)
+        return [(path, sources.text(path) or "", each) for path, each in uses.items()]
+
+    try:
+        names = (kernel.name, *kernel.aliases)
+        others = await server.index.search(Path(snapshot.path), names, search)
+    except InputError:
+        return []  # There are too many files; those of this one are shown.
+    return [
+        location(closed_file(path, text, snapshot.encoding), use.range)
+        for path, text, uses in others
+        for use in uses
+    ]
 
 
 def _runs(module: Module, problem: Problem, kernel: Kernel) -> bool:
@@ -92,7 +123,7 @@ async def prepare_rename(
     if named is None or not _is_constexpr(named[2]):
         return None
     snapshot, parsed, found = named
-    await _all_places(server, snapshot, parsed, found)
+    await _everywhere(server, snapshot, parsed, found)
     return types.PrepareRenamePlaceholder(snapshot.to_lsp(found.use.range), str(found.parameter))
 
 
@@ -112,40 +143,64 @@ async def rename_symbol(
     if named is None or not _is_constexpr(named[2]):
         return None
     snapshot, parsed, found = named
-    await _all_places(server, snapshot, parsed, found)
-    name = str(found.parameter)
-    outcome = await server.in_pool(rename, parsed.module, found.kernel, name, params.new_name)
-    if isinstance(outcome, Refusal):
-        raise _refused(name, outcome.reason)
+    outcome, texts = await _everywhere(server, snapshot, parsed, found, params.new_name)
+    places = [(snapshot, [use.range for use in outcome.home.uses])]
+    for path, uses in outcome.others.items():
+        other = _as_searched(server, path, texts[path], snapshot)
+        places.append((other, [use.range for use in uses]))
     if server.snapshot(params.text_document.uri) is not snapshot:
-        raise JsonRpcException(
-            "the document has changed", types.LSPErrorCodes.ContentModified.value
-        )
-    places = [use.range for use in outcome.uses]
-    return renaming(snapshot, places, params.new_name, server.client)
+        raise _overtaken()
+    return renaming(places, params.new_name, server.client)
 
 
-async def _all_places(
-    server: TilewrightServer, snapshot: Snapshot, parsed: Parsed, found: Found
-) -> Uses:
-    name = str(found.parameter)
-    outcome = await server.in_pool(renamable, parsed.module, found.kernel, name)
+def _as_searched(server: TilewrightServer, path: Path, text: str, asked: Snapshot) -> Snapshot:
+    """Another file with the text that was searched: open in the editor, or on disk."""
+    for opened in server.snapshots():
+        if opened.path == str(path) and opened.cell is None:
+            if opened.text != text:
+                raise _overtaken()
+            return opened
+    return closed_file(path, text, asked.encoding)
+
+
+async def _everywhere(
+    server: TilewrightServer,
+    snapshot: Snapshot,
+    parsed: Parsed,
+    found: Found,
+    new: str | None = None,
+) -> tuple[Everywhere, Mapping[Path, str]]:
+    """Every place of a constexpr, or those to write ``new`` at; and the texts of other files.
+
+    Raises:
+        JsonRpcException: a place may be missed or the name cannot be used, with the reason.
+    """
+    module, kernel, name = parsed.module, found.kernel, str(found.parameter)
+
+    def search(
+        sources: Sources, paths: list[Path]
+    ) -> tuple[Everywhere | Refusal, Mapping[Path, str]]:
+        if new is None:
+            places = places_everywhere(sources, module, kernel, name, paths)
+        else:
+            places = rename_everywhere(sources, module, kernel, name, new, paths)
+        return places, {path: sources.text(path) or "" for path in paths}
+
+    try:
+        if snapshot.path is None:
+            outcome, texts = search(Sources(lambda _: None), [])
+        else:
+            names = (kernel.name, *kernel.aliases)
+            outcome, texts = await server.index.search(Path(snapshot.path), names, search)
+    except InputError as error:
+        raise _refused(name, error.message) from None
     if isinstance(outcome, Refusal):
         raise _refused(name, outcome.reason)
-    if snapshot.path is not None:
-        names = (found.kernel.name, *found.kernel.aliases)
-        elsewhere = await server.index.mention(names, name, Path(snapshot.path))
-        if elsewhere is not None:
-            raise _refused(name, _of_file(found, elsewhere))
-    return outcome
+    return outcome, texts
 
 
-def _of_file(found: Found, elsewhere: Mention) -> str:
-    if elsewhere.line is None:
-        return f"the workspace has {elsewhere.path}, and not all were searched"
-    place = f"{elsewhere.path}:{elsewhere.line}"
-    names = " or ".join((found.kernel.name, *found.kernel.aliases))
-    return f"{place} has {names} and {found.parameter} as well"
+def _overtaken() -> JsonRpcException:
+    return JsonRpcException("the document has changed", types.LSPErrorCodes.ContentModified.value)
 
 
 def _refused(name: str, reason: str) -> JsonRpcException:
