@@ -14,7 +14,7 @@ from tilewright.analysis.expressions import (
     method_writes_nothing,
     writes_nothing,
 )
-from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import Same, kept_by, per_kernel, per_module
 from tilewright.analysis.values import Definition, Flow, Loop, Value
 from tilewright.source.model import Kernel, Module
@@ -260,7 +260,7 @@ def _unsafe_calls(kernel: Kernel, names: Names) -> frozenset[str]:
     node = kernel.node
     local = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     local.update(assigned_names(node.body))
-    calls = (n for n in nodes_of(node) if isinstance(n, ast.Call))
+    calls = nodes_like(node, ast.Call)
     return frozenset(name for c in calls if (name := _unsafe(c.func, local, names)))
 
 

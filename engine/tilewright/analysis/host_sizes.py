@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
-from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.tiles import ONE, ZERO, Polynomial
 from tilewright.analysis.values import Value, ValueTable
@@ -413,8 +413,8 @@ def _calls_of(module: Module) -> dict[str, list[tuple[str, ast.Call]]]:
 def _calls_by_name(function: ast.FunctionDef) -> tuple[tuple[str, ast.Call], ...]:
     return tuple(
         (node.func.id, node)
-        for node in nodes_of(function)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        for node in nodes_like(function, ast.Call)
+        if isinstance(node.func, ast.Name)
     )
 
 

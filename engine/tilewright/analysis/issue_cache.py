@@ -30,7 +30,7 @@ from tilewright.analysis.host_code import (
 )
 from tilewright.analysis.host_graph.wrappers import calling_functions
 from tilewright.analysis.model import AnalysisContext, Issue, Related
-from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.wide_offsets import widening_kernels
 from tilewright.lru import LruDict
@@ -379,7 +379,7 @@ def _text_of(kernel: Kernel) -> str:
 
 @kept_by(_text_of, _KEPT)
 def _names_in(kernel: Kernel) -> frozenset[str]:
-    return frozenset(n.id for n in nodes_of(kernel.node) if isinstance(n, ast.Name))
+    return frozenset(n.id for n in nodes_like(kernel.node, ast.Name))
 
 
 def _reached(names: Iterable[K], to: Mapping[K, frozenset[K]]) -> set[K]:

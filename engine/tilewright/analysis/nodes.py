@@ -1,19 +1,33 @@
 """Every node of a function, walked once for all who ask."""
 
 import ast
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TypeVar, cast
 
+from tilewright.python_syntax import descendants
 from tilewright.source.node_memo import per_node
+
+N = TypeVar("N", bound=ast.AST)
 
 
 @per_node
 def nodes_of(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
-    """Every node of a function, each before those within it, outer ones first."""
-    found: list[ast.AST] = [node]
-    for current in found:
-        for name in current._fields:
-            value = getattr(current, name, None)
-            if isinstance(value, ast.AST):
-                found.append(value)
-            elif isinstance(value, list):
-                found.extend(part for part in value if isinstance(part, ast.AST))
-    return tuple(found)
+    """Every node of a function, each before those within it, outer ones first.
+
+    Operators and contexts are left out: they are half of all nodes and say nothing alone.
+    """
+    return tuple(descendants(node))
+
+
+def nodes_like(node: ast.FunctionDef, kind: type[N]) -> tuple[N, ...]:
+    """The nodes of a function of one type, in the order of ``nodes_of``."""
+    return cast("tuple[N, ...]", _by_type(node).get(kind, ()))
+
+
+@per_node
+def _by_type(node: ast.FunctionDef) -> Mapping[type[ast.AST], tuple[ast.AST, ...]]:
+    found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+    for each in nodes_of(node):
+        found[each.__class__].append(each)
+    return {kind: tuple(nodes) for kind, nodes in found.items()}

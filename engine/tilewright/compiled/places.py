@@ -2,7 +2,7 @@
 
 import ast
 
-from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.nodes import nodes_like
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 
@@ -31,7 +31,7 @@ def calls_on(module: Module, line: int, *names: str) -> tuple[ast.Call, ...]:
     if kernel is None:
         return ()
     dotted = tuple(_TL + name for name in names)
-    found = (node for node in nodes_of(kernel.node) if isinstance(node, ast.Call))
+    found = nodes_like(kernel.node, ast.Call)
     return tuple(n for n in found if n.lineno == line and module.names.is_call(n, *dotted))
 
 

@@ -8,7 +8,7 @@ from tilewright.analysis.host_graph.build import GraphBuilder, host_graph_of, la
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import LIKE, short
 from tilewright.analysis.host_graph.roles import Role
-from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.source.classes import Classes, classes_of
 from tilewright.source.model import Kernel, Launch, Module
@@ -131,11 +131,10 @@ def _named_calls(function: ast.FunctionDef) -> tuple[tuple[str, ast.Call], ...]:
     Each with the name that is called, or whose attribute is.
     """
     found = []
-    for node in nodes_of(function):
-        if isinstance(node, ast.Call):
-            root = node.func.value if isinstance(node.func, ast.Attribute) else node.func
-            if isinstance(root, ast.Name):
-                found.append((root.id, node))
+    for node in nodes_like(function, ast.Call):
+        root = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        if isinstance(root, ast.Name):
+            found.append((root.id, node))
     return tuple(found)
 
 
@@ -245,7 +244,7 @@ def _deep_graph(module: Module, name: str) -> HostGraph:
 def _wrapper_of(module: Module, name: str, above: frozenset[str], level: int) -> Wrapper | None:
     """What a call of a function comes to; None where it returns in several places."""
     function = module.host_functions[name]
-    returns = [n for n in nodes_of(function) if isinstance(n, ast.Return) and n.value is not None]
+    returns = [n for n in nodes_like(function, ast.Return) if n.value is not None]
     if len(returns) != 1 or function.args.vararg or function.args.kwarg:
         return None
     if any("cache" in ast.unparse(decorator) for decorator in function.decorator_list):

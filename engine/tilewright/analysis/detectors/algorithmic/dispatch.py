@@ -2,7 +2,7 @@
 
 import ast
 
-from tilewright.analysis.detectors.common import nodes_of
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Loop, walk
 from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
@@ -26,8 +26,8 @@ def _is_chosen_by_size(module: Module, launch: Launch) -> bool:
     host = host_of(module, launch)
     if host is None:
         return False
-    for node in nodes_of(host):
-        if isinstance(node, ast.If) and _compares_sizes(node.test):
+    for node in nodes_like(host, ast.If):
+        if _compares_sizes(node.test):
             for one, two in ((node.body, node.orelse), (node.orelse, node.body)):
                 if launch.kernel in _launched(one) and _launched(two) - {launch.kernel}:
                     return True

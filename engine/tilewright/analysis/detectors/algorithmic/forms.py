@@ -3,9 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.model import Module
@@ -93,8 +94,8 @@ def sigmoid_slow_exp(module: Module, context: AnalysisContext) -> Iterator[Findi
     for kernel, flow in triton_kernels(module):
         if not any(True for _ in flow.calls(*_EXP)):
             continue
-        for node in nodes_of(kernel.node):
-            if isinstance(node, ast.BinOp) and _is_sigmoid(module, node):
+        for node in nodes_like(kernel.node, ast.BinOp):
+            if _is_sigmoid(module, node):
                 yield Finding(
                     module.index.range_of(node),
                     "The sigmoid is spelled with a division and tl.exp; tl.sigmoid says the same "
@@ -133,8 +134,8 @@ def unstable_tanh(module: Module, context: AnalysisContext) -> Iterator[Finding]
     for kernel, flow in triton_kernels(module):
         if not any(True for _ in flow.calls(*_EXP)):
             continue
-        for node in nodes_of(kernel.node):
-            if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
+        for node in nodes_like(kernel.node, ast.BinOp):
+            if not isinstance(node.op, ast.Div):
                 continue
             value = flow.values.get(node)
             if value is None or not _is_tanh(value):

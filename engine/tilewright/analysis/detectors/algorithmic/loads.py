@@ -9,11 +9,11 @@ from tilewright.analysis.detectors.common import (
     loads_in,
     loop_span,
     may_overwrite,
-    nodes_of,
     triton_kernels,
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
 from tilewright.source.model import Kernel, Module
@@ -110,8 +110,8 @@ def _conditions_around(
     kernel: Kernel, flow: Flow, first: Access, second: Access
 ) -> Iterator[Value | None]:
     """Conditions of the branches that the second stands in and the first does not."""
-    for node in nodes_of(kernel.node):
-        if isinstance(node, ast.If) and _within(node, second) and not _within(node, first):
+    for node in nodes_like(kernel.node, ast.If):
+        if _within(node, second) and not _within(node, first):
             yield flow.values.get(node.test)
 
 

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.correctness.masks import (
     additive_parts,
     is_all_bounds,
@@ -36,6 +36,7 @@ from tilewright.analysis.detectors.correctness.unmasked import (
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.host import host_of, resolve
 from tilewright.source.model import Kernel, Module
@@ -144,7 +145,7 @@ def _is_bare(access: Access) -> bool:
 
 def _returns_early(kernel: Kernel) -> bool:
     body = kernel.node.body
-    return any(isinstance(n, ast.Return) and n is not body[-1] for n in nodes_of(kernel.node))
+    return any(n is not body[-1] for n in nodes_like(kernel.node, ast.Return))
 
 
 def _outside(access: Access, launch: LaunchFacts) -> tuple[str, int, int] | None:

@@ -15,6 +15,7 @@ from tilewright.analysis.detectors.correctness.stated_shapes import rounded_down
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Launch, Module
@@ -73,9 +74,8 @@ def _chosen_branch(module: Module, kernel: Kernel, access: Access) -> list[ast.s
     """
     around = [
         node
-        for node in nodes_of(kernel.node)
-        if isinstance(node, ast.If)
-        and node.lineno <= access.node.lineno <= (node.end_lineno or node.lineno)
+        for node in nodes_like(kernel.node, ast.If)
+        if node.lineno <= access.node.lineno <= (node.end_lineno or node.lineno)
     ]
     if len(around) != 1:
         return None

@@ -3,10 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.common import source_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Kind, TileFacts, Tiles, tiles_of
 from tilewright.source.model import Module
 
@@ -18,9 +19,7 @@ def mask_precedence(module: Module, context: AnalysisContext) -> Iterator[Findin
     """``a < b & c < d``, which is ``a < (b & c) < d``."""
     for kernel, _ in triton_kernels(module):
         tiles = None
-        for node in nodes_of(kernel.node):
-            if not isinstance(node, ast.Compare):
-                continue
+        for node in nodes_like(kernel.node, ast.Compare):
             parts = (node.left, *node.comparators)
             inner = [p for p in parts if isinstance(p, ast.BinOp) and _is_bare(module, p)]
             if not inner:
@@ -61,9 +60,7 @@ def boolean_operator_on_tiles(module: Module, context: AnalysisContext) -> Itera
     """``and`` and ``or`` between tiles."""
     for kernel, _ in triton_kernels(module):
         tiles = None
-        for node in nodes_of(kernel.node):
-            if not isinstance(node, ast.BoolOp):
-                continue
+        for node in nodes_like(kernel.node, ast.BoolOp):
             tiles = tiles or tiles_of(module, kernel, context)
             if any(_is_tile(tiles.at(part)) for part in node.values):
                 word, sign = ("and", "&") if isinstance(node.op, ast.And) else ("or", "|")
@@ -82,9 +79,7 @@ def tile_as_condition(module: Module, context: AnalysisContext) -> Iterator[Find
         return
     for kernel, _ in triton_kernels(module):
         tiles = None
-        for node in nodes_of(kernel.node):
-            if not isinstance(node, ast.If):
-                continue
+        for node in nodes_like(kernel.node, ast.If):
             tiles = tiles or tiles_of(module, kernel, context)
             if _is_tile(tiles.at(node.test)):
                 yield Finding(

@@ -7,6 +7,7 @@ from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton
 from tilewright.analysis.detectors.correctness.entries import is_launched
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_kernel
 from tilewright.source.model import Kernel, Module
 
@@ -53,9 +54,7 @@ def _finding(
 def _sites(module: Module, kernel: Kernel) -> tuple[tuple[ast.Call, ast.expr], ...]:
     """Calls with the arguments of theirs that have to be known."""
     found = []
-    for call in nodes_of(kernel.node):
-        if not isinstance(call, ast.Call):
-            continue
+    for call in nodes_like(kernel.node, ast.Call):
         dotted = module.names.resolve(call.func)
         if dotted in _ALL_ARGUMENTS:
             found += [(call, argument) for argument in call.args]

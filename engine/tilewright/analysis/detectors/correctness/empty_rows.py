@@ -3,10 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Flow, Value, reached, walk
 from tilewright.source.model import Kernel, Module
 
@@ -41,10 +42,9 @@ def empty_row_nan(module: Module, context: AnalysisContext) -> Iterator[Finding]
 def _is_asked_first(kernel: Kernel, node: ast.Call) -> bool:
     """Whether a condition on something computed decides if the line runs."""
     return any(
-        isinstance(chosen, ast.If)
-        and chosen.lineno <= node.lineno <= (chosen.end_lineno or chosen.lineno)
+        chosen.lineno <= node.lineno <= (chosen.end_lineno or chosen.lineno)
         and any(isinstance(part, ast.Call) for part in ast.walk(chosen.test))
-        for chosen in nodes_of(kernel.node)
+        for chosen in nodes_like(kernel.node, ast.If)
     )
 
 

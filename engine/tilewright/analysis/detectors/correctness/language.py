@@ -3,7 +3,8 @@
 import ast
 import re
 
-from tilewright.analysis.detectors.common import TL, nodes_of
+from tilewright.analysis.detectors.common import TL
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_kernel, per_module
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
@@ -56,11 +57,11 @@ def language_names(
     module: Module, kernel: Kernel
 ) -> tuple[tuple[ast.Attribute | ast.Name, str], ...]:
     """The names of the language that a kernel uses, with where; parts of longer ones left out."""
-    nodes = nodes_of(kernel.node)
-    inner = {id(n.value) for n in nodes if isinstance(n, ast.Attribute)}
+    attributes = nodes_like(kernel.node, ast.Attribute)
+    inner = {id(node.value) for node in attributes}
     found = []
-    for node in nodes:
-        if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner:
+    for node in (*attributes, *nodes_like(kernel.node, ast.Name)):
+        if id(node) not in inner:
             name = language_name(node, module.names)
             if name is not None:
                 found.append((node, name))

@@ -3,10 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.common import source_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork, language_name
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nodes import nodes_like
 from tilewright.source.model import Module
 
 _ATOMICS = tuple(f"atomic_{n}" for n in ("add", "max", "min", "and", "or", "xor", "cas", "xchg"))
@@ -49,11 +50,10 @@ def _allowed(function: str, keyword: str | None) -> frozenset[str] | None:
 
 
 def _memory_calls(module: Module, function: ast.FunctionDef) -> Iterator[tuple[ast.Call, str]]:
-    for node in nodes_of(function):
-        if isinstance(node, ast.Call):
-            name = language_name(node.func, module.names)
-            if name in _CACHE or name in _ATOMICS:
-                yield node, name or ""
+    for node in nodes_like(function, ast.Call):
+        name = language_name(node.func, module.names)
+        if name in _CACHE or name in _ATOMICS:
+            yield node, name or ""
 
 
 @detector("other_without_mask")

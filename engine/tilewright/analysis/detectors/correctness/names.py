@@ -11,7 +11,9 @@ from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.correctness.unset_names import unset_names
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 from tilewright.source.node_memo import per_node
 
@@ -70,10 +72,10 @@ def _read(kernel: Kernel) -> Iterator[ast.Name]:
     """Names that the body reads, each where it is first read."""
     seen: set[str] = set()
     outside = _outside_body(kernel.node)
-    for node in nodes_of(kernel.node):
-        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+    for node in nodes_like(kernel.node, ast.Name):
+        if node.id in seen or not isinstance(node.ctx, ast.Load):
             continue
-        if id(node) not in outside and node.id not in seen:
+        if id(node) not in outside:
             seen.add(node.id)
             yield node
 
@@ -83,9 +85,9 @@ def _outside_body(function: ast.FunctionDef) -> frozenset[int]:
     """What Python evaluates and not the compiler, and what is raised where nothing compiles."""
     parts: list[ast.AST] = [*function.decorator_list, function.args]
     parts += [function.returns] if function.returns is not None else []
-    parts += [n.annotation for n in nodes_of(function) if isinstance(n, ast.AnnAssign)]
-    parts += [n for n in nodes_of(function) if isinstance(n, ast.Raise)]
-    return frozenset(id(node) for part in parts for node in ast.walk(part))
+    parts += [n.annotation for n in nodes_like(function, ast.AnnAssign)]
+    parts += nodes_like(function, ast.Raise)
+    return frozenset(id(node) for part in parts for node in descendants(part))
 
 
 @detector("global_not_constexpr")

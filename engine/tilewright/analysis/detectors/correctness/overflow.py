@@ -3,12 +3,13 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.correctness.narrow_offsets import narrow_offsets
 from tilewright.analysis.detectors.correctness.reach import greatest_offset
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers, interval_of
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.model import Kernel, Module
@@ -54,9 +55,9 @@ def _overflowing(
 ) -> Iterator[tuple[ast.expr, int]]:
     """The innermost products and sums below an address that leave 32 bits."""
     parts = {v for v in walk(access.pointer) if v.is_binary("Mult", "Add")}
-    for node in nodes_of(kernel.node):
-        value = flow.values.get(node) if isinstance(node, ast.BinOp) else None
-        if value not in parts or value is None or not isinstance(node, ast.BinOp):
+    for node in nodes_like(kernel.node, ast.BinOp):
+        value = flow.values.get(node)
+        if value not in parts or value is None:
             continue
         if not _leaves_int32(value, tiles, numbers):
             continue

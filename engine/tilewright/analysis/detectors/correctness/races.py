@@ -3,9 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, reached
@@ -79,7 +80,7 @@ def _repeated(
 def _has_turns(module: Module, kernel: Kernel, flow: Flow) -> bool:
     """Whether programs may take turns, or some leave before the store."""
     body = kernel.node.body
-    returns = any(isinstance(n, ast.Return) and n is not body[-1] for n in nodes_of(kernel.node))
+    returns = any(n is not body[-1] for n in nodes_like(kernel.node, ast.Return))
     return (
         returns
         or any(module.names.resolve(call.func) in _LOCKS for call, _, _ in flow.placed)

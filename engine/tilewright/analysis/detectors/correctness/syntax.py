@@ -9,9 +9,11 @@ from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.knowledge.api import Version
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 
@@ -82,11 +84,10 @@ def _is_template(module: Module, kernel: Kernel) -> bool:
     into names), and so does a function that asks for the kernel's source.
     """
     if any(
-        isinstance(node, ast.AnnAssign)
-        and isinstance(node.annotation, ast.Constant)
+        isinstance(node.annotation, ast.Constant)
         and isinstance(node.annotation.value, str)
         and not node.annotation.value.startswith(("tl.", "triton."))
-        for node in nodes_of(kernel.node)
+        for node in nodes_like(kernel.node, ast.AnnAssign)
     ):
         return True
     return kernel.name in _names_with_source(module)
@@ -119,7 +120,7 @@ def _refused(
 
 def _signature(function: ast.FunctionDef) -> frozenset[int]:
     parts = [*function.decorator_list, function.args, *filter(None, [function.returns])]
-    return frozenset(id(node) for part in parts for node in ast.walk(part))
+    return frozenset(id(node) for part in parts for node in descendants(part))
 
 
 def _too_new(node: ast.AST, version: Version | None) -> str | None:

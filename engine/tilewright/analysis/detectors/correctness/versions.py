@@ -4,7 +4,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from tilewright.analysis.detectors.common import nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.correctness.language import (
     is_for_a_fork,
     language_name,
@@ -12,6 +12,7 @@ from tilewright.analysis.detectors.correctness.language import (
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_kernel
 from tilewright.knowledge.api import LanguageApi, Presence, Version, language_api
 from tilewright.source.model import Kernel, Module
@@ -90,8 +91,8 @@ def _uses(module: Module, kernel: Kernel) -> tuple[_Use, ...]:
         presence = api.name(name)
         if presence is not None and presence != _ALWAYS:
             found.append(_Use(node, name, presence))
-    for call in nodes_of(kernel.node):
-        if isinstance(call, ast.Call) and call.keywords:
+    for call in nodes_like(kernel.node, ast.Call):
+        if call.keywords:
             found += _keywords(call, module.names, api)
     return tuple(found)
 
@@ -187,9 +188,7 @@ def builds_without(module: Module, kernel: Kernel, avoided: Collection[ast.expr]
 
 def _branches(kernel: Kernel) -> Iterator[tuple[_Arm, _Arm]]:
     """Both arms of each ``if`` on a constexpr, with the value that takes it."""
-    for node in nodes_of(kernel.node):
-        if not isinstance(node, ast.If):
-            continue
+    for node in nodes_like(kernel.node, ast.If):
         test, value = node.test, True
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, value = test.operand, False

@@ -2,7 +2,7 @@
 
 import ast
 
-from tilewright.analysis.detectors.common import nodes_of
+from tilewright.analysis.nodes import nodes_like
 from tilewright.source.host import host_of
 from tilewright.source.model import Launch, Module
 
@@ -17,8 +17,8 @@ def lays_out_data(module: Module, launch: Launch, block: str) -> bool:
     following = _following(host, given.id)
     return any(
         isinstance(name, ast.Name) and name.id in following
-        for call in nodes_of(host)
-        if isinstance(call, ast.Call) and _allocates(call)
+        for call in nodes_like(host, ast.Call)
+        if _allocates(call)
         for part in (*call.args, *(k.value for k in call.keywords if k.arg == "size"))
         for name in ast.walk(part)
     )
@@ -34,8 +34,8 @@ def _allocates(call: ast.Call) -> bool:
 def _following(host: ast.FunctionDef, name: str) -> frozenset[str]:
     """A name, and those whose values are computed from it: ``NT`` in ``NT = cdiv(T, BT)``."""
     names = {name}
-    for statement in nodes_of(host):
-        if isinstance(statement, ast.Assign) and not _makes_tensor(statement.value):
+    for statement in nodes_like(host, ast.Assign):
+        if not _makes_tensor(statement.value):
             parts = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
             if parts & names:
                 targets = (n for t in statement.targets for n in ast.walk(t))

@@ -4,12 +4,13 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tilewright.analysis.detectors.common import TL, nodes_of
+from tilewright.analysis.detectors.common import TL
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import LIKE, SHAPE_ATTRIBUTES, SHAPE_METHODS
 from tilewright.analysis.host_graph.wrappers import graphs_through_calls
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk, within
@@ -59,10 +60,8 @@ def is_measuring(function: str) -> bool:
 @per_node
 def times_launches(function: ast.FunctionDef) -> bool:
     """Whether a function asks a clock, or for the time between events."""
-    return any(
-        (isinstance(n, ast.Attribute) and n.attr in _TIMING)
-        or (isinstance(n, ast.Name) and n.id in _TIMING)
-        for n in nodes_of(function)
+    return any(n.attr in _TIMING for n in nodes_like(function, ast.Attribute)) or any(
+        n.id in _TIMING for n in nodes_like(function, ast.Name)
     )
 
 

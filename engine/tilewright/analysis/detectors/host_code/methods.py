@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.nodes import nodes_like, nodes_of
 from tilewright.source.model import Launch, Module
 
 _METHODS = ("is_contiguous", "numel", "item")
@@ -36,7 +36,7 @@ def _tensors(host: ast.FunctionDef, launches: Iterable[Launch]) -> set[str]:
     Fields of other objects have the names of these methods as well.
     """
     found = {a.id for x in launches for a in x.arguments.values() if isinstance(a, ast.Name)}
-    for node in nodes_of(host):
+    for node in nodes_like(host, ast.Call):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
                 if method in _CALLED:

@@ -9,6 +9,7 @@ from tilewright.analysis.detectors.host_code.facts import launch_uses
 from tilewright.analysis.host_graph.build import host_graph_of
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import short
+from tilewright.analysis.nodes import nodes_like
 from tilewright.source.model import Module
 
 _METHODS = frozenset({"item", "tolist", "cpu", "numpy"})
@@ -135,8 +136,8 @@ def _in_helpers(
     module: Module, graph: HostGraph, device: frozenset[HostValue]
 ) -> Iterator[ReadBack]:
     """Reads in the functions of the file that the function hands such a tensor to."""
-    for call in nodes_of(graph.node):
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+    for call in nodes_like(graph.node, ast.Call):
+        if not isinstance(call.func, ast.Name):
             continue
         helper = module.host_functions.get(call.func.id)
         if helper is None or helper is graph.node or _is_cached(helper):

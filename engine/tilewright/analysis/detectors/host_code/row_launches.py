@@ -4,10 +4,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.analysis.detectors.common import first_line, nodes_of
+from tilewright.analysis.detectors.common import first_line
 from tilewright.analysis.detectors.host_code.facts import launch_uses
 from tilewright.analysis.host_graph.model import HostGraph, Use
 from tilewright.analysis.model import Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.source.model import Module
 
 
@@ -43,8 +44,8 @@ def launches_for_each_row(module: Module, graph: HostGraph) -> Iterator[Finding]
     for use in launch_uses(graph.uses):
         if use.place.loops:
             uses.setdefault(use.node, []).append(use)
-    for loop in nodes_of(graph.node) if uses else ():
-        if not isinstance(loop, ast.For) or not _is_over_rows(loop):
+    for loop in nodes_like(graph.node, ast.For) if uses else ():
+        if not _is_over_rows(loop):
             continue
         turn = _turn(loop)
         for call in _calls_in(loop):

@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of
 from tilewright.analysis.detectors.host_code.facts import is_measuring, times_launches
 from tilewright.analysis.detectors.host_code.read_backs import read_backs
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.source.host import is_fresh
 from tilewright.source.model import Launch, Module
 
@@ -75,9 +75,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -> Iterator[Finding]:
-    for call in nodes_of(node):
-        if not isinstance(call, ast.Call):
-            continue
+    for call in nodes_like(node, ast.Call):
         what = _read_back(module, call, launches)
         if what is not None and not _is_size(module, node, call):
             yield Finding(
@@ -111,8 +109,8 @@ def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> It
 def _is_size(module: Module, node: ast.FunctionDef, call: ast.Call) -> bool:
     """Whether the number read decides a shape: then the host cannot go on without it."""
     names = _computed_from(node, call)
-    places: list[ast.AST] = [n for n in nodes_of(node) if isinstance(n, ast.Slice)]
-    places += [n for n in nodes_of(node) if isinstance(n, ast.Call) and _allocates(module, n)]
+    places: list[ast.AST] = [*nodes_like(node, ast.Slice)]
+    places += [n for n in nodes_like(node, ast.Call) if _allocates(module, n)]
     return any(
         inner is call or (isinstance(inner, ast.Name) and inner.id in names)
         for place in places
@@ -123,9 +121,7 @@ def _is_size(module: Module, node: ast.FunctionDef, call: ast.Call) -> bool:
 def _computed_from(node: ast.FunctionDef, call: ast.Call) -> set[str]:
     """Names that hold what a call gives, or a number computed from that."""
     names: set[str] = set()
-    for statement in sorted(
-        (s for s in nodes_of(node) if isinstance(s, ast.Assign)), key=lambda s: s.lineno
-    ):
+    for statement in sorted(nodes_like(node, ast.Assign), key=lambda s: s.lineno):
         parts = list(ast.walk(statement.value))
         if call in parts or any(isinstance(n, ast.Name) and n.id in names for n in parts):
             names |= {t.id for t in statement.targets if isinstance(t, ast.Name)}

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found, nodes_of, source_of
+from tilewright.analysis.detectors.common import found, source_of
 from tilewright.analysis.detectors.nki.kernels import (
     DESCRIBING,
     Reports,
@@ -14,6 +14,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Fact, Flow, Kind
 from tilewright.analysis.nki.model import HBM, SHARED_HBM, LoopKind
+from tilewright.analysis.nodes import nodes_like
 from tilewright.source.model import Kernel, Language, Module
 
 _ON_CHIP = {"nki.language.sbuf": "SBUF", "nki.language.psum": "PSUM"}
@@ -192,8 +193,8 @@ def _is_simulated(kernel: Kernel) -> bool:
 def _is_called(module: Module, kernel: Kernel) -> bool:
     """Whether a kernel of the file names this one: it then runs inside of that."""
     return any(
-        isinstance(node, ast.Name) and node.id == kernel.name
+        node.id == kernel.name
         for other in module.kernels
         if other.language is Language.NKI
-        for node in nodes_of(other.node)
+        for node in nodes_like(other.node, ast.Name)
     )
