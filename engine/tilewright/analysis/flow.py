@@ -17,6 +17,7 @@ from tilewright.analysis.expressions import (
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import Same, kept_by, per_kernel, per_module
 from tilewright.analysis.values import Definition, Flow, Loop, Value
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
 
@@ -280,7 +281,7 @@ def assigned_names(body: list[ast.stmt]) -> list[str]:
     names: dict[str, None] = {}
     for statement in body:
         for target in _targets(statement):
-            for node in ast.walk(target):
+            for node in (target,) if isinstance(target, ast.Name) else descendants(target):
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                     names[node.id] = None
     return list(names)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tilewright.analysis.wide_offsets import WIDE_ANNOTATION, WIDENED_IDS
+from tilewright.python_syntax import descendants
 from tilewright.source.node_memo import per_node
 
 UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -104,8 +105,8 @@ def bound_by(statement: ast.stmt) -> frozenset[str]:
     """The names that a statement may bind, at any depth."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return frozenset(a.asname or a.name.partition(".")[0] for a in statement.names)
-    found = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _is_target(n)}
-    return frozenset(found | {n.name for n in ast.walk(statement) if isinstance(n, UNITS)})
+    found = {n.id for n in descendants(statement) if isinstance(n, ast.Name) and _is_target(n)}
+    return frozenset(found | {n.name for n in descendants(statement) if isinstance(n, UNITS)})
 
 
 def _is_target(node: ast.Name) -> bool:

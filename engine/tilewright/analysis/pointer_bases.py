@@ -1,6 +1,6 @@
 """Which pointer parameter an address goes through."""
 
-from tilewright.analysis.values import Value, walk
+from tilewright.analysis.values import Value
 
 _ADDRESS_CALLS = ("triton.language.multiple_of", "triton.language.max_contiguous")
 
@@ -48,7 +48,7 @@ def _is_address(value: Value) -> bool:
     """Whether a cast may make a pointer of a loaded number: its type is computed, or one."""
     if value.op != "cast" or (len(value.operands) < 2 and "pointer" not in str(value.detail)):
         return False
-    return any(part.op == "load" for part in walk(value.operands[0]))
+    return "load" in value.operands[0].operations
 
 
 def _addends(value: Value) -> tuple[Value, ...]:

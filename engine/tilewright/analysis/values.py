@@ -12,6 +12,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 Detail = str | int | float | bool | None
+_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,7 @@ class Value:
         varies: numbers of the loops in which it may change from turn to turn.
         keywords: names of the trailing operands of a call.
         order: position among the values of its table, operands before what uses them.
+        operations: the operations of the value and of all that it is computed from.
     """
 
     op: str
@@ -36,6 +38,7 @@ class Value:
     varies: frozenset[int] = field(repr=False)
     keywords: tuple[str, ...] = ()
     order: int = 0
+    operations: frozenset[str] = field(default=frozenset(), repr=False)
 
     def is_invariant_in(self, loop: int) -> bool:
         """Whether it is the same in every turn of a loop, memory aside."""
@@ -99,12 +102,21 @@ class ValueTable:
     ) -> Value:
         """A value that varies in these loops and no other, whatever its operands do."""
         self._made += 1
-        return Value(op, operands, detail, varies, keywords, self._made)
+        return Value(op, operands, detail, varies, keywords, self._made, _operations(op, operands))
 
     def opaque(self, *operands: Value, varies: frozenset[int] = frozenset()) -> Value:
         """A value equal to no other."""
         self._unique += 1
         return self.make("opaque", *operands, detail=self._unique, varies=varies)
+
+
+def _operations(op: str, operands: tuple[Value, ...]) -> frozenset[str]:
+    """The operations of a value; most are those of an operand, and one object with them."""
+    found = operands[0].operations if operands else _NONE
+    for operand in operands[1:]:
+        if not operand.operations <= found:
+            found |= operand.operations
+    return found if op in found else found | {op}
 
 
 def walk(value: Value) -> Iterator[Value]:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Module
 from tilewright.source.names import Names
 from tilewright.source.node_memo import per_node
@@ -176,7 +177,7 @@ class Classes:
 def _given_once(function: ast.FunctionDef) -> Mapping[str, ast.expr]:
     """Local names that one assignment gives a value, with that value."""
     given: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(function):
+    for node in descendants(function):
         for target in node.targets if isinstance(node, ast.Assign) else ():
             if isinstance(target, ast.Name) and isinstance(node, ast.Assign):
                 given.setdefault(target.id, []).append(node.value)
@@ -213,7 +214,7 @@ def _class(name: str, node: ast.ClassDef, names: Names) -> Class:
 def _attributes(node: ast.ClassDef) -> Mapping[str, ast.expr]:
     """What instances' attributes are first given in the text of a class."""
     attributes: dict[str, ast.expr] = {}
-    for part in ast.walk(node):
+    for part in descendants(node):
         for target in part.targets if isinstance(part, ast.Assign) else ():
             match target:
                 case ast.Attribute(value=ast.Name(id="self"), attr=attr):

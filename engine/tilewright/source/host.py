@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Launch, Module
 from tilewright.source.node_memo import memo_of, per_node
 
@@ -275,7 +276,7 @@ def bound_names(statement: ast.stmt) -> frozenset[str]:
     defines = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     return frozenset(
         node.name if isinstance(node, defines) else node.id
-        for node in ast.walk(statement)
+        for node in descendants(statement)
         if isinstance(node, defines)
         or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del))
     )
@@ -284,7 +285,7 @@ def bound_names(statement: ast.stmt) -> frozenset[str]:
 def _holds(statement: ast.stmt, node: ast.Call) -> bool:
     if not statement.lineno <= node.lineno <= (statement.end_lineno or statement.lineno):
         return False
-    return any(child is node for child in ast.walk(statement))
+    return any(child is node for child in descendants(statement))
 
 
 def _block_with(statement: ast.stmt, node: ast.Call) -> list[ast.stmt] | None:

@@ -62,7 +62,7 @@ def _reuses_tiles(module: Module, kernel: Kernel, flow: Flow) -> bool:
     reduced = (
         set(access.loops) & access.pointer.varies
         and access.result in summed
-        and any(part.op == "arange" for part in walk(access.pointer))
+        and "arange" in access.pointer.operations
         for access in flow.loads
     )
     return any(reduced) or _transposes(module, kernel, flow)
@@ -111,7 +111,7 @@ def _chosen_tiles(flow: Flow) -> list[str]:
         operand
         for value in flow.values.values()
         if value.is_binary("Mult")
-        and any(v.op in ("program_id", "loop_index") for o in value.operands for v in walk(o))
+        and any(not o.operations.isdisjoint(("program_id", "loop_index")) for o in value.operands)
         for operand in value.operands
     }
     chosen = {str(v.detail) for v in (*steps, *factors) if v.op == "param"}
@@ -194,7 +194,7 @@ def _unkeyed_loops(module: Module, kernel: Kernel, flow: Flow) -> list[str]:
         if part.op == "loop_index"
     }
     for loop in flow.loops.values():
-        if loop.bounds is None or any(v.op == "program_id" for v in walk(loop.bounds[0])):
+        if loop.bounds is None or "program_id" in loop.bounds[0].operations:
             continue
         if loop.number in tiled or loop.bounds[2].op == "param":
             found |= _run_up_to(loop.bounds[1])

@@ -18,6 +18,7 @@ from tilewright.analysis.tiles import Tiles
 from tilewright.analysis.values import Flow, Value, walk, within
 from tilewright.hardware.model import Chip
 from tilewright.knowledge.base import option_backends
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 
@@ -213,7 +214,7 @@ def _config_calls(module: Module) -> tuple[ast.Call, ...]:
     """Every ``triton.Config(...)`` of a file."""
     return tuple(
         node
-        for node in ast.walk(module.tree)
+        for node in descendants(module.tree)
         if isinstance(node, ast.Call) and module.names.is_call(node, _CONFIG)
     )
 

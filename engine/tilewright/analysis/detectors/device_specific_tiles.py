@@ -141,7 +141,7 @@ def _is_carried(store: Access, loop: Loop) -> bool:
     return any(
         part.op == "phi" and str(part.detail).partition(":")[0] == str(loop.number)
         for value in given
-        if value is not None
+        if value is not None and "phi" in value.operations
         for part in walk(value)
     )
 
@@ -150,9 +150,9 @@ def _stores_product(store: Access, loop: Loop) -> bool:
     """Whether columns of a product are stored, and its rows are loaded, not computed."""
     if store.result is None or not _moves(store.pointer, loop):
         return False
-    dots = [part for part in walk(store.result) if part.op == "dot"]
-    if not dots:
+    if "dot" not in store.result.operations:
         return False
+    dots = [part for part in walk(store.result) if part.op == "dot"]
     rows = [part for dot in dots for part in walk(dot.operands[0])]
     columns = [part for dot in dots for part in walk(dot.operands[1])]
     reduced = any(part.op == "dot" or _is_reduction(part) for part in rows)

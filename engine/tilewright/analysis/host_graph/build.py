@@ -7,6 +7,7 @@ from tilewright.analysis.flow import pure_helpers
 from tilewright.analysis.host_graph.expressions import HostExpressions
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
 from tilewright.analysis.per_kernel import Same, kept_by
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Language, Launch, Module
 
 
@@ -115,7 +116,7 @@ class GraphBuilder(HostExpressions):
 
     def _unmodelled(self, statement: ast.stmt) -> None:
         """A nested function and the like: what it names leaves, what it sets is unknown."""
-        for part in ast.walk(statement):
+        for part in descendants(statement):
             if isinstance(part, ast.Name):
                 if part.id in self._env:
                     self.escape(self._env[part.id], statement)
@@ -247,7 +248,7 @@ def _stored(body: list[ast.stmt]) -> list[str]:
     """Names that statements may bind, in order, each once."""
     names: dict[str, None] = {}
     for statement in body:
-        for node in ast.walk(statement):
+        for node in descendants(statement):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 names[node.id] = None
     return list(names)

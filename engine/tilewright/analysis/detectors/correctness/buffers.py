@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from tilewright.analysis.detectors.common import TL, nodes_of, source_of, triton_kernels
+from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import is_all_bounds, terms, unexpanded
 from tilewright.analysis.detectors.correctness.reach import (
     exact_offsets,
@@ -17,6 +17,7 @@ from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.python_syntax import descendants
 from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -100,7 +101,9 @@ def _unset_at(module: Module, launch: Launch, parameter: str) -> ast.expr | None
     if not isinstance(node, ast.Name):
         return None
     for statement in before_launch(module, launch):
-        mentioned = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == node.id]
+        mentioned = [
+            n for n in descendants(statement) if isinstance(n, ast.Name) and n.id == node.id
+        ]
         if not mentioned:
             continue
         is_made = (
@@ -122,7 +125,7 @@ def _only_looks(statement: ast.stmt, name: ast.Name) -> bool:
     asked = ("shape", "stride", "dtype", "device", "size", "numel", "ndim", "is_contiguous", "dim")
     return any(
         isinstance(n, ast.Attribute) and n.value is name and n.attr in asked
-        for n in ast.walk(statement)
+        for n in descendants(statement)
     )
 
 
@@ -158,10 +161,9 @@ def _first_reads(kernel: Kernel, flow: Flow) -> Iterator[Access]:
     updated = {store.base for store in flow.writes}
     if not any(load.base in updated for load in flow.loads):
         return
-    nodes = list(nodes_of(kernel.node))
-    chosen = [n for n in nodes if isinstance(n, ast.IfExp | ast.BoolOp)]
-    sometimes = {id(inner) for node in chosen for inner in ast.walk(node)}
-    returns = [n for n in nodes if isinstance(n, ast.Return)]
+    chosen = (*nodes_like(kernel.node, ast.IfExp), *nodes_like(kernel.node, ast.BoolOp))
+    sometimes = {id(inner) for node in chosen for inner in descendants(node)}
+    returns = nodes_like(kernel.node, ast.Return)
     used = {
         v for value in flow.values.values() if value.op != "attribute" for v in value.operands
     } | {store.result for store in flow.writes}
@@ -239,10 +241,11 @@ def _is_diagonal(term: Value) -> bool:
     compare = unexpanded(term)
     if compare.op != "compare" or compare.detail not in ("Gt", "GtE", "Lt", "LtE"):
         return False
+    parts = [side.operations for side in compare.operands]
+    if not all("arange" in p and not p & {"load", "opaque"} for p in parts):
+        return False
     forms = [{str(v.detail) for v in walk(side) if v.op == "expand"} for side in compare.operands]
-    parts = [{v.op for v in walk(side)} for side in compare.operands]
-    is_plain = all("arange" in p and not p & {"load", "opaque"} for p in parts)
-    return is_plain and sorted(map(sorted, forms)) == [[":,None"], ["None,:"]]
+    return sorted(map(sorted, forms)) == [[":,None"], ["None,:"]]
 
 
 def _farthest(flow: Flow, kernel: Kernel, parameter: str, numbers: Numbers) -> int | None:
@@ -267,11 +270,11 @@ def _is_used_again(module: Module, launch: Launch, parameter: str) -> bool:
     host = module.host_functions.get(launch.host_function or "")
     if host is None or not isinstance(node, ast.Name):
         return True
-    uses = [n for n in ast.walk(host) if isinstance(n, ast.Name) and n.id == node.id]
+    uses = [n for n in nodes_like(host, ast.Name) if n.id == node.id]
     loads = [n for n in uses if isinstance(n.ctx, ast.Load) and n is not node]
     return any(not _is_harmless(host, n) for n in loads) or source_of(module, node) == ""
 
 
 def _is_harmless(host: ast.FunctionDef, name: ast.Name) -> bool:
-    returned = any(isinstance(n, ast.Return) and n.value is name for n in ast.walk(host))
+    returned = any(n.value is name for n in nodes_like(host, ast.Return))
     return returned or any(_only_looks(s, name) for s in host.body)

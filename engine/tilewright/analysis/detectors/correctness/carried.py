@@ -47,7 +47,7 @@ def _start(tiles: Tiles, value: Value) -> _Type | None:
     """What a name is before the loop; a number given to a name is one of 32 bits."""
     if value.op not in _SETTLED or tiles.of(value).kind is Kind.POINTER:
         return None
-    if any(v.op in ("select", "opaque") for v in walk(value)):
+    if not value.operations.isdisjoint(("select", "opaque")):
         return None
     if value.op == "const":
         match value.detail:
@@ -68,8 +68,8 @@ def _carried(tiles: Tiles, value: Value, phi: Value, start: _Type, depth: int = 
         return start
     if depth > _MAX_DEPTH:
         return None
-    if phi not in walk(value):
-        if any(v.op in ("select", "opaque", "phi", "after") for v in walk(value)):
+    if "phi" not in value.operations or phi not in walk(value):
+        if not value.operations.isdisjoint(("select", "opaque", "phi", "after")):
             return None
         facts = tiles.of(value)
         return _Type(facts.shape, facts.dtype)

@@ -9,6 +9,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_kernel
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 
 _ALL_ARGUMENTS = frozenset((TL + "arange", TL + "static_range"))
@@ -104,12 +105,12 @@ def _run_time_locals(module: Module, kernel: Kernel) -> dict[str, str]:
                     bound.setdefault(name, "index")
             case ast.Assign(targets=targets):
                 excluded.update(
-                    n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)
+                    n.id for t in targets for n in descendants(t) if isinstance(n, ast.Name)
                 )
             case ast.AnnAssign(target=ast.Name(id=name)):
                 excluded.add(name)
             case ast.NamedExpr() | ast.comprehension():
-                excluded.update(n.id for n in ast.walk(node.target) if isinstance(n, ast.Name))
+                excluded.update(n.id for n in descendants(node.target) if isinstance(n, ast.Name))
     return {name: kind for name, kind in bound.items() if name not in excluded}
 
 

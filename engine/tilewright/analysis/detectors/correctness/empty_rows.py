@@ -73,7 +73,7 @@ def _masked_by_data(scores: Value) -> Value | None:
 
 
 def _is_tile_load(value: Value) -> bool:
-    return value.op == "load" and any(part.op == "arange" for part in walk(value.operands[0]))
+    return value.op == "load" and "arange" in value.operands[0].operations
 
 
 def _starts_at_minus_infinity(flow: Flow, greatest: Value, where: Value) -> bool:

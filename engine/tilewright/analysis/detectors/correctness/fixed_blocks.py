@@ -77,7 +77,7 @@ def _is_used_elsewhere(flow: Flow, block: Value, bound: Value, index: Value) -> 
 
 
 def _has_program(value: Value) -> bool:
-    return any(part.op == "program_id" for part in walk(value))
+    return "program_id" in value.operations
 
 
 def _is_moved(others: list[Value]) -> bool:

@@ -9,6 +9,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_sizes import is_called_once
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_of
+from tilewright.python_syntax import descendants
 from tilewright.source.host import host_of
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -59,5 +60,5 @@ def _is_guarded(module: Module, launch: Launch) -> bool:
         for node in nodes_of(host)
         if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert)
         and node.lineno <= launch.range.line
-        for part in ast.walk(node.test)
+        for part in descendants(node.test)
     )

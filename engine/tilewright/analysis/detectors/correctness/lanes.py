@@ -8,6 +8,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk, within
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin"))
@@ -178,6 +179,6 @@ def _read(nodes: Iterable[ast.AST]) -> set[str]:
     return {
         name.id
         for node in nodes
-        for name in ast.walk(node)
+        for name in descendants(node)
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)
     }

@@ -59,8 +59,12 @@ def language_names(
     """The names of the language that a kernel uses, with where; parts of longer ones left out."""
     attributes = nodes_like(kernel.node, ast.Attribute)
     inner = {id(node.value) for node in attributes}
+    nodes: tuple[ast.Attribute | ast.Name, ...] = (
+        *attributes,
+        *nodes_like(kernel.node, ast.Name),
+    )
     found = []
-    for node in (*attributes, *nodes_like(kernel.node, ast.Name)):
+    for node in nodes:
         if id(node) not in inner:
             name = language_name(node, module.names)
             if name is not None:

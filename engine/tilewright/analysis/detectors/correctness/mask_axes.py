@@ -6,7 +6,7 @@ from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.correctness.masks import additive_parts, terms, unexpanded
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.values import Access, Value, walk, within
+from tilewright.analysis.values import Access, Value, within
 from tilewright.source.model import Module
 
 _ROWS, _COLUMNS = ":,None", "None,:"
@@ -48,7 +48,7 @@ def _oriented(pointer: Value) -> Iterator[tuple[Value, str]]:
     for value in within(pointer, _is_summed):
         if _is_oriented(value):
             for part in additive_parts(value.operands[0]):
-                if any(v.op == "arange" for v in walk(part)):
+                if "arange" in part.operations:
                     yield part, str(value.detail)
 
 
@@ -69,6 +69,6 @@ def _bounded(term: Value) -> Iterator[tuple[Value, str]]:
             yield unexpanded(compare.operands[0]), str(term.detail)
     elif term.op == "compare" and term.detail in ("Lt", "LtE"):
         left, right = term.operands
-        is_number = not any(v.op == "arange" for v in walk(right))
+        is_number = "arange" not in right.operations
         if is_number and left.op == "expand" and left.detail in (_ROWS, _COLUMNS):
             yield unexpanded(left), str(left.detail)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tilewright.analysis.values import Value, walk, within
+from tilewright.analysis.values import Value, within
 
 
 def terms(mask: Value) -> Iterator[Value]:
@@ -41,8 +41,8 @@ def is_all_bounds(mask: Value) -> bool:
 
 def _is_index(value: Value) -> bool:
     """Whether it counts lanes, and nothing loaded takes part."""
-    parts = {v.op for v in walk(value)}
-    return "arange" in parts and not parts & {"load", "opaque"}
+    parts = value.operations
+    return "arange" in parts and "load" not in parts and "opaque" not in parts
 
 
 def additive_parts(pointer: Value) -> Iterator[Value]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.model import Finding, Related
-from tilewright.analysis.values import Access, Flow, Value, reached, walk, within
+from tilewright.analysis.values import Access, Flow, Value, reached, within
 from tilewright.analysis.wide_offsets import WIDE_ANNOTATION, widening_kernels
 from tilewright.source.model import Kernel, Module
 
@@ -97,9 +97,10 @@ def _like(
     product: Value, lengths: frozenset[Value], widened: list[Widened], free: set[str]
 ) -> Widened | None:
     """A widened offset that a product grows like."""
-    sizes, inside = _sizes(product, lengths), set(_inside(product))
+    sizes = _sizes(product, lengths) if widened else frozenset[Value]()
     if not _grows(sizes, free):
         return None
+    inside = set(_inside(product))
     for other in widened:
         grows = len(other.sizes) > 1 and other.sizes <= sizes
         if (other.cast & inside and len(sizes) >= len(other.sizes)) or grows:
@@ -126,19 +127,23 @@ def _reason(
     """Why a product should be as wide as another; empty if nothing says so."""
     if like is not None:
         return "The kernel widens an offset of this kind and not this one"
+    if not is_wide_elsewhere:
+        return ""
     sizes = _sizes(product, lengths)
     names = {str(size.detail) for size in sizes}
     has_stride = any("stride" in name.lower() for name in names) or bool(names & siblings & free)
-    if is_wide_elsewhere and has_stride and _grows(sizes, free):
+    if has_stride and _grows(sizes, free):
         return "Another kernel of this file widens its program id and not this one"
     return ""
 
 
 def _declared(product: Value, lengths: frozenset[Value], is_declared: bool, free: set[str]) -> str:
     """Why a product of a stride should be wide where other kernels declare theirs so."""
+    if not is_declared or not product.is_binary("Mult"):
+        return ""
     names = {str(size.detail) for size in _sizes(product, lengths)}
     strides = [name for name in names if "stride" in name.lower() and name in free]
-    if not is_declared or not strides or not product.is_binary("Mult"):
+    if not strides:
         return ""
     if not (_is_narrow(product) or _is_loaded_row(product, lengths, free)):
         return ""
@@ -170,6 +175,8 @@ def _siblings(module: Module, kernel: Kernel) -> frozenset[str]:
 
 
 def _widened(access: Access, product: Value, lengths: frozenset[Value]) -> Widened | None:
+    if "cast" not in product.operations:
+        return None
     casts = [v for v in _inside(product) if _is_wide_cast(v)]
     if not casts:
         return None
@@ -179,7 +186,7 @@ def _widened(access: Access, product: Value, lengths: frozenset[Value]) -> Widen
 
 def _cast_late(product: Value) -> Value | None:
     """A product of a program id that is cast as a whole: what the cast was to save is lost."""
-    for value in _inside(product):
+    for value in _inside(product) if "cast" in product.operations else ():
         inner = value.operands[0] if _is_wide_cast(value) else None
         if inner is not None and inner.is_binary("Mult") and _is_narrow(inner):
             factors = reached(inner, lambda v: v.operands if v.is_binary("Mult", "Add") else ())
@@ -199,6 +206,8 @@ def _inside(value: Value) -> Iterator[Value]:
 
 def _is_narrow(product: Value) -> bool:
     """Whether a product of a program id, not only of a remainder of it, is surely 32 bits wide."""
+    if "program_id" not in product.operations:
+        return False
     parts = list(_inside(product))
     known = (*_PASSED, "program_id", "const", "param", "arange")
     is_known = all(v.op in known and not _is_wide_cast(v) for v in parts)
@@ -215,7 +224,7 @@ def _is_wide_cast(value: Value) -> bool:
 
 
 def _is_of_tiles(access: Access) -> bool:
-    return access.base is not None and any(v.op == "arange" for v in walk(access.pointer))
+    return access.base is not None and "arange" in access.pointer.operations
 
 
 def _node(flow: Flow, access: Access, product: Value) -> ast.expr:

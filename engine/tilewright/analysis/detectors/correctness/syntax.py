@@ -11,7 +11,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
-from tilewright.analysis.values import Flow, Value, walk
+from tilewright.analysis.values import Flow, Value
 from tilewright.knowledge.api import Version
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
@@ -183,7 +183,7 @@ def _conditionals(body: list[ast.stmt]) -> Iterator[ast.If]:
 
 def _is_at_run_time(value: Value) -> bool:
     """Whether a loaded value, the program id or a loop's turn surely takes part."""
-    return any(v.op in ("load", "program_id", "loop_index") for v in walk(value))
+    return not value.operations.isdisjoint(("load", "program_id", "loop_index"))
 
 
 def _head(module: Module, node: ast.expr | ast.stmt) -> Range:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import nodes_of, stated_arguments
 from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.values import Definition, Flow, Value
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 
 _ADVICE = 3
@@ -73,7 +74,7 @@ def _is_launched(module: Module, kernel: Kernel, flag: str, value: bool) -> bool
 def _inside_choices(kernel: Kernel) -> set[int]:
     """The nodes that run, or are evaluated, on one side of a choice only."""
     choices = [node for node in nodes_of(kernel.node) if isinstance(node, _CHOICES)]
-    return {id(inner) for choice in choices for inner in ast.walk(choice)}
+    return {id(inner) for choice in choices for inner in descendants(choice)}
 
 
 def _stops(kernel: Kernel) -> bool:

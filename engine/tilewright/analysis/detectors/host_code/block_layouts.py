@@ -3,6 +3,7 @@
 import ast
 
 from tilewright.analysis.nodes import nodes_like
+from tilewright.python_syntax import descendants
 from tilewright.source.host import host_of
 from tilewright.source.model import Launch, Module
 
@@ -20,7 +21,7 @@ def lays_out_data(module: Module, launch: Launch, block: str) -> bool:
         for call in nodes_like(host, ast.Call)
         if _allocates(call)
         for part in (*call.args, *(k.value for k in call.keywords if k.arg == "size"))
-        for name in ast.walk(part)
+        for name in descendants(part)
     )
 
 
@@ -36,9 +37,9 @@ def _following(host: ast.FunctionDef, name: str) -> frozenset[str]:
     names = {name}
     for statement in nodes_like(host, ast.Assign):
         if not _makes_tensor(statement.value):
-            parts = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+            parts = {n.id for n in descendants(statement.value) if isinstance(n, ast.Name)}
             if parts & names:
-                targets = (n for t in statement.targets for n in ast.walk(t))
+                targets = (n for t in statement.targets for n in descendants(t))
                 names |= {n.id for n in targets if isinstance(n, ast.Name)}
     return frozenset(names)
 

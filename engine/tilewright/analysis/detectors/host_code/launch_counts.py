@@ -53,7 +53,7 @@ def _loop_over_extent(module: Module, kernel: Kernel, flow: Flow) -> Loop | None
             v for v in walk(loop.bounds[1]) if v.op == "param" and v.detail not in kernel.constexprs
         ]
         loads = [a for a in flow.loads if loop.number in a.loops and a.base is not None]
-        moves = [a for a in loads if any(v.op == "arange" for v in walk(a.pointer))]
+        moves = [a for a in loads if "arange" in a.pointer.operations]
         if runtime and moves and _has_independent_turns(loop, flow):
             return loop
     return None

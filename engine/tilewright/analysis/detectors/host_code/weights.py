@@ -9,6 +9,7 @@ from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, U
 from tilewright.analysis.host_graph.operations import CONVERSIONS, short
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.per_kernel import per_module
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Launch, Module
 from tilewright.source.text import Range
 
@@ -126,7 +127,7 @@ def _parameters(module: Module, owner: str) -> frozenset[str]:
     node = next(
         (
             n
-            for n in ast.walk(module.tree)
+            for n in descendants(module.tree)
             if isinstance(n, ast.ClassDef) and n.name == owner.rpartition(".")[2]
         ),
         None,
@@ -134,7 +135,7 @@ def _parameters(module: Module, owner: str) -> frozenset[str]:
     if node is None or not any(module.names.resolve(b) in _MODULES for b in node.bases):
         return frozenset()
     found: set[str] = set()
-    for part in ast.walk(node):
+    for part in descendants(node):
         if isinstance(part, ast.Assign | ast.AnnAssign):
             found.update(_assigned_parameters(module, part))
         elif isinstance(part, ast.Call):

@@ -11,7 +11,7 @@ from tilewright.analysis.detectors.settings import Setting, SizedTiles, settings
 from tilewright.analysis.detectors.sizes import BYTES, elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Kind, TileFacts, tiles_of
-from tilewright.analysis.values import Access, Flow, Loop, Value, walk
+from tilewright.analysis.values import Access, Flow, Loop, Value
 from tilewright.hardware.model import Chip
 from tilewright.source.model import Kernel, Module
 
@@ -81,7 +81,7 @@ def _read(flow: Flow) -> set[Value]:
 
 
 def _is_accumulator(end: Value) -> bool:
-    return any(part.op == "dot" for part in walk(end))
+    return "dot" in end.operations
 
 
 def _pressure(

@@ -84,7 +84,7 @@ def _address_factors(flow: Flow) -> set[str]:
         str(operand.detail)
         for access in flow.accesses
         for value in walk(access.pointer)
-        if value.is_binary("Mult") and any(v.op == "arange" for v in walk(value))
+        if "arange" in value.operations and value.is_binary("Mult")
         for operand in value.operands
         if operand.op == "param"
     }
