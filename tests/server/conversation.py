@@ -197,6 +197,16 @@ class Conversation:
         subject = {"uri": self.uri, "version": self.version, "target": target}
         return await self.execute("tilewright.optimize", {**subject, "kernel": "dot_kernel"})
 
+    async def optimize_importing(self, gate: Path) -> Path:
+        """Optimize a text that imports a file next to it, until a step is kept; that file."""
+        helper = self.folder / "helper.py"
+        helper.write_text("SIZE = 64\n")
+        text = KERNEL.format(engine=f"wait {gate}").replace(", 64,", ", SIZE,")
+        self.open(text=f"from helper import SIZE\n{text}")
+        await self.optimize()
+        await until(lambda: any(one.candidate.verdict == "kept" for one in self.candidates))
+        return helper
+
     async def jobs(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = await self.execute("tilewright.listJobs")
         return found

@@ -357,6 +357,8 @@ def recorded() -> dict[str, Any]:
     head = {"run": "a1b2", "path": str(path), "target": "cuda:90", "state": "finished", "kept": 1}
     head |= {"started": "2026-11-20T10:14:00+00:00", "device": "interpreter", "seconds": 38.3}
     texts = {"original": "o", "texts": {"o": text, "c1": final}, "figures": {"o": [kernel]}}
+    asked = path.with_name("recorded_problem")
+    texts["problem"] = asked.read_text() if asked.exists() else None
     return {**head, **texts, "trials": [trial], "notes": [], "budget": 64, "spent": None}
 
 

@@ -3,9 +3,22 @@
 from pathlib import Path
 from typing import Any
 
-from conversation import KERNEL, Conversation, apply_edits, until
+from conversation import Conversation, apply_edits, until
 from lsprotocol import types
 
+from tilewright.problems.loading import find_problem
+
+SPEC = """\
+entry: dot
+reference: {file: plain.py, entry: dot}
+inputs:
+  a: {shape: [N, N], dtype: float32}
+  b: {shape: [N, N], dtype: float32}
+  c: {shape: [N, N], dtype: float32}
+ci:
+  - params: [a, b, c]
+    dims: {N: 32}
+"""
 OLD, NEW = "acc += tl.dot(a, b)", "acc = tl.dot(a, b, acc)"
 
 
@@ -79,7 +92,30 @@ async def test_an_older_run_is_opened_and_its_steps_are_offered(
     assert found["text"] == talk.text.replace(OLD, NEW)
     assert await _apply(talk, wanted) == {"applied": True}
     (annotation,) = (talk.edits[-1].edit.change_annotations or {}).values()
-    assert "not known whether the spec and the imported files are" in str(annotation.description)
+    said = str(annotation.description)
+    assert "not known whether the imported files are as they were, nor on which spec" in said
+
+
+async def test_steps_of_an_older_run_are_compared_with_its_spec(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open("nothing")
+    spec = talk.folder / "kernel.yaml"
+    spec.write_text(SPEC)
+    (talk.folder / "plain.py").write_text("def dot(a, b, c):\n    return a @ b\n")
+    problem = find_problem(talk.folder / "kernel.py")
+    assert problem is not None
+    (talk.folder / "recorded_problem").write_text(problem.content_hash)
+    answer = await talk.execute("tilewright.openRun", {"record": "a1b2"})
+    wanted = {"run": answer["run"], "candidate": "c1"}
+    spec.write_text(SPEC.replace("N: 32", "N: 64"))
+    assert "kernel.yaml changed since" in (await _apply(talk, wanted))["reason"]
+    spec.unlink()
+    assert "the spec changed since" in (await _apply(talk, wanted))["reason"]
+    assert talk.edits == []
+    spec.write_text(SPEC)
+    assert await _apply(talk, wanted) == {"applied": True}
+    (annotation,) = (talk.edits[-1].edit.change_annotations or {}).values()
+    assert "spec" not in str(annotation.description)
 
 
 async def test_a_run_that_is_not_on_record_is_refused(talk: Conversation) -> None:
@@ -93,14 +129,8 @@ async def test_a_run_that_is_not_on_record_is_refused(talk: Conversation) -> Non
 async def test_steps_are_not_applied_once_what_they_import_changed(
     talk: Conversation, tmp_path: Path
 ) -> None:
-    helper = talk.folder / "helper.py"
-    helper.write_text("SIZE = 64\n")
     await talk.begin()
-    gate = tmp_path / "gate"
-    text = KERNEL.format(engine=f"wait {gate}").replace(", 64,", ", SIZE,")
-    talk.open(text=f"from helper import SIZE\n{text}")
-    await talk.optimize()
-    await until(lambda: any(one.candidate.verdict == "kept" for one in talk.candidates))
+    helper = await talk.optimize_importing(tmp_path / "gate")
     (run,) = await talk.execute("tilewright.runs")
     helper.write_text("SIZE = 32\n")
     wanted = {"run": run["head"]["run"], "candidate": run["candidates"][1]["id"]}

@@ -69,6 +69,24 @@ async def test_findings_stay_and_move_with_their_lines(talk: Conversation) -> No
     await until(lambda: len(talk.client.diagnostics[talk.uri]) == 1)
 
 
+async def test_the_row_of_lenses_stays_above_the_kernel(talk: Conversation) -> None:
+    await talk.begin()
+    talk.open()
+    await _diagnostics(talk, "dot_accumulator")
+    before = await _lens_lines(talk)
+    talk.replace(talk.text.replace(WHOLE, BROKEN))
+    await _diagnostics(talk, "kernel_does_not_parse")
+    assert await talk.lenses() == ["does not parse"], "it was never compiled"
+    assert await _lens_lines(talk) == before, "the text does not jump"
+
+
+async def _lens_lines(talk: Conversation) -> set[int]:
+    found = await talk.client.text_document_code_lens_async(
+        types.CodeLensParams(types.TextDocumentIdentifier(talk.uri))
+    )
+    return {lens.range.start.line for lens in found or ()}
+
+
 async def test_hints_stay_where_they_are(talk: Conversation) -> None:
     await talk.begin()
     talk.open()

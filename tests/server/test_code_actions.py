@@ -236,6 +236,18 @@ async def test_all_exact_fixes_are_one_edit_on_request(talk: Conversation) -> No
     assert "exact; not compiled, not run, not measured" in (annotation.description or "")
 
 
+async def test_all_of_a_rule_is_offered_only_where_an_exact_fix_can_be_made(
+    talk: Conversation,
+) -> None:
+    await talk.begin()
+    twice = EXP.replace("tl.exp(x)", "tl.exp(tl.exp(x))")
+    talk.open(text=twice + LAUNCH)
+    titles = [action.title for action in await talk.actions(7, 22, ["quickfix"])]
+    assert any(title.startswith("Use exp2") for title in titles)
+    assert not any(title.startswith("Fix all") for title in titles)
+    assert await talk.actions(0, 0, only=["source.fixAll"]) == []
+
+
 async def test_fix_on_save_that_comes_too_late_says_nothing(talk: Conversation) -> None:
     await talk.begin()
     talk.open()

@@ -234,14 +234,9 @@ async def test_what_was_cancelled_while_it_waited_is_not_taken_up_again(
 async def test_a_kept_result_is_not_applied_once_what_it_imports_has_changed(
     talk: Conversation, again: Conversation, tmp_path: Path
 ) -> None:
-    helper = talk.folder / "helper.py"
-    helper.write_text("SIZE = 64\n")
     await talk.begin()
     gate = tmp_path / "gate"
-    text = KERNEL.format(engine=f"wait {gate}").replace(", 64,", ", SIZE,")
-    talk.open(text=f"from helper import SIZE\n{text}")
-    await talk.optimize()
-    await until(lambda: any(one.candidate.verdict == "kept" for one in talk.candidates))
+    helper = await talk.optimize_importing(gate)
     identifier = types.TextDocumentIdentifier(talk.uri)
     talk.client.text_document_did_close(types.DidCloseTextDocumentParams(identifier))
     gate.touch()

@@ -1,6 +1,7 @@
 """Recorded runs as JSON values: a line of a list, and all that is known of one."""
 
 import difflib
+import json
 import math
 import re
 from collections import Counter
@@ -84,7 +85,7 @@ def detail(records: Records, record: RunRecord) -> dict[str, Any]:
 
 def recorded_texts(records: Records, record: RunRecord) -> dict[str, Any]:
     """The original and every candidate by hash: ``texts``, and ``figures`` of those that were
-    compiled, as ``compile_rows`` has them."""
+    compiled, as ``compile_rows`` has them. ``problem`` is the hash of the spec they were run on."""
     trials = _trials(record)
     original = record.request.get("text")
     names = dict.fromkeys((original, *(trial.get("candidate") for trial in trials)))
@@ -92,9 +93,17 @@ def recorded_texts(records: Records, record: RunRecord) -> dict[str, Any]:
     evaluations = _evaluations(records.units(record.id))
     return {
         "original": original,
+        "problem": _problem_hash(records, record),
         "texts": {name: text for name, text in known.items() if text is not None},
         "figures": {name: compile_rows(evaluations[name]) for name in known if name in evaluations},
     }
+
+
+def _problem_hash(records: Records, record: RunRecord) -> str | None:
+    """The content hash of the problem; None without one, or where its text is not kept."""
+    name = record.request.get("problem")
+    text = None if name is None else records.text(str(name))
+    return None if text is None else json.loads(text).get("content_hash")
 
 
 def _target(target: Json | None) -> str | None:

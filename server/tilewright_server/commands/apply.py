@@ -11,16 +11,15 @@ from tilewright_server.commands.arguments import read_arguments
 from tilewright_server.commands.jobs import refuse
 from tilewright_server.edits import Evidence, workspace_edit
 from tilewright_server.jobs.run_record import RunRecord
-from tilewright_server.jobs.surroundings import changed_around, surroundings
+from tilewright_server.jobs.surroundings import changed_around, problem_changed, surroundings
 from tilewright_server.rebase import Fitted, Unfit, fit, named, wide_roots_of
 from tilewright_server.run_view import CandidateView, Verdict
 from tilewright_server.server import TilewrightServer
 
 _NO_CERTIFICATE = "a part of the steps has no certificate; Verify makes one"
 
-_NOT_COMPARED = (
-    "Of an older run it is not known whether the spec and the imported files are as they were"
-)
+_NOT_COMPARED = "Of an older run it is not known whether the imported files are as they were"
+_NO_SPEC = "nor on which spec it ran"
 
 
 class CandidateArguments(BaseModel):
@@ -68,6 +67,8 @@ def _fitted(record: RunRecord, now: str, text: str, path: str) -> Fitted | Unfit
         changed = changed_around(record.around, surroundings(record.sent, path))
         if changed:
             return Unfit(f"{named(changed)} changed since, which their verdict depends on")
+    if record.problem is not None and (spec := problem_changed(record.problem, path)):
+        return Unfit(f"{spec} changed since, which their verdict depends on")
     return fit(record.sent, now, text, path, wide_roots_of(parse_module(record.sent, path)))
 
 
@@ -96,4 +97,6 @@ def _evidence(record: RunRecord, found: CandidateView) -> str:
 def _description(record: RunRecord, found: CandidateView) -> str:
     steps = "; ".join(step.rationale or step.proposer for step in _path(record, found))
     said = f"{steps}. {_NO_CERTIFICATE[0].upper()}{_NO_CERTIFICATE[1:]}"
-    return said if record.around is not None else f"{said}. {_NOT_COMPARED}"
+    if record.around is not None:
+        return said
+    return f"{said}. {_NOT_COMPARED}" + ("" if record.problem is not None else f", {_NO_SPEC}")

@@ -91,6 +91,7 @@ def _recorded(shown: Mapping[str, Any]) -> RunRecord:
         cost=shown.get("spent"),
     )
     record = RunRecord(head, texts[original])
+    record.problem = str(shown["problem"]) if shown.get("problem") else None
     record.notes = tuple(map(str, shown.get("notes") or ()))
     for one in _candidates(original, trials, shown.get("figures") or {}):
         record.keep(one, texts.get(one.id))

@@ -5,6 +5,7 @@ Listing computes no edit; ``codeAction/resolve`` does, from ``data`` alone.
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from lsprotocol import types
@@ -70,8 +71,7 @@ async def fix_all(
     server: TilewrightServer, snapshot: Snapshot, analysis: Analysis
 ) -> list[types.CodeAction]:
     """All exact fixes as one edit, if there is an issue to fix."""
-    rewrites = (r for i in analysis.issues for r in server.engine.rewrites_for(i.id))
-    if not any(rewrite.numerics is Numerics.EXACT for rewrite in rewrites):
+    if not await _applies(server, snapshot, analysis, analysis.issues):
         return []
     data = EditData(EditKind.FIX_ALL, snapshot.uri, snapshot.version, snapshot.hash)
     action = types.CodeAction(
@@ -93,11 +93,10 @@ async def fixes_of_a_kind(
     here = dict.fromkeys(i.id for i in analysis.issues if i.range.overlaps(place))
     actions = []
     for rule in here:
-        rewrites = server.engine.rewrites_for(rule)
-        if counts[rule] < 2 or not any(r.numerics is Numerics.EXACT for r in rewrites):
+        of_rule = [issue for issue in analysis.issues if issue.id == rule]
+        if counts[rule] < 2 or not await _applies(server, snapshot, analysis, of_rule):
             continue
         data = EditData(EditKind.FIX_KIND, snapshot.uri, snapshot.version, snapshot.hash, rule)
-        of_rule = [issue for issue in analysis.issues if issue.id == rule]
         action = types.CodeAction(
             title=wording.kind_title(rule, counts[rule]),
             kind=types.CodeActionKind.QuickFix,
@@ -111,6 +110,30 @@ async def fixes_of_a_kind(
         )
         actions.append(await at_once(server, action))
     return [action for action in actions if action.disabled is None]
+
+
+async def _applies(
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, issues: Sequence[Issue]
+) -> bool:
+    """Whether an exact fix of one of the issues can be made, as far as a menu can wait for that."""
+    exact = (
+        (issue, rewrite)
+        for issue in issues
+        for rewrite in server.engine.rewrites_for(issue.id)
+        if rewrite.numerics is Numerics.EXACT
+        and not lacking_launch(server, snapshot, analysis, issue, rewrite)
+    )
+    now = asyncio.get_running_loop().time
+    end = now() + _MENU_S
+    for issue, rewrite in exact:
+        task = asyncio.create_task(server.fixes.apply(analysis, issue, rewrite))
+        done, _ = await asyncio.wait((task,), timeout=max(0.0, end - now()))
+        if not done or task.exception() is not None:
+            task.cancel()
+            return True  # What is wrong is reported when the edit is asked for.
+        if not isinstance(task.result(), Refusal):
+            return True
+    return False
 
 
 async def quick_fixes(

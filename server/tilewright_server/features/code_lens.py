@@ -22,6 +22,7 @@ from tilewright_server.commands.names import (
 )
 from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.jobs.manager import JobKind
+from tilewright_server.last_good import HeldKernel
 from tilewright_server.lens_titles import certificate_lens, compiled_title, profile_title
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _LONGEST_REASON = 56
 STALE = " (stale)"
+UNPARSED = "does not parse"
 
 
 async def code_lens(
@@ -48,9 +50,9 @@ async def code_lens(
     certified = await server.certificates.of(snapshot, analysis)
     launched = {kernel.name for kernel in _entries(analysis.module)}
     for held in server.held(snapshot, analysis):
-        place = Range(held.line, 0, held.line, 0)
-        for command in compiled_commands(server, snapshot, held.analysis, held.kernel):
-            command.title += STALE
+        first = held.moved.now(held.kernel.range.line) or held.line
+        place = Range(first, 0, first, 0)
+        for command in _held_commands(server, snapshot, held):
             lenses.append(types.CodeLens(range=snapshot.to_lsp(place), command=command))
     for kernel in analysis.module.kernels:
         place = Range(kernel.range.line, 0, kernel.range.line, 0)
@@ -65,6 +67,19 @@ async def code_lens(
         for command in commands:
             lenses.append(types.CodeLens(range=snapshot.to_lsp(place), command=command))
     return lenses
+
+
+def _held_commands(
+    server: TilewrightServer, snapshot: Snapshot, held: HeldKernel
+) -> list[types.Command]:
+    """Of a kernel that does not parse: figures from before, or a row that holds the place."""
+    commands = compiled_commands(server, snapshot, held.analysis, held.kernel)
+    for command in commands:
+        command.title += STALE
+    had_row = held.kernel.name in {kernel.name for kernel in _entries(held.analysis.module)}
+    if not commands and had_row:
+        return [types.Command(title=UNPARSED, command="")]
+    return commands
 
 
 def cell_lenses(snapshot: Snapshot, analysis: Analysis) -> Iterator[types.CodeLens]:

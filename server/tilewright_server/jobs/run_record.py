@@ -36,12 +36,14 @@ class RunRecord:
         sent: the text that it works on.
         around: what its verdicts depend on outside the file, as ``surroundings`` has it; None where
             that is not known.
+        problem: the content hash of the spec, where that alone is on record.
     """
 
     def __init__(self, head: RunHead, text: str) -> None:
         self.head = head
         self.sent = text
         self.around: Mapping[str, str] | None = None
+        self.problem: str | None = None
         self.notes: tuple[str, ...] = ()
         self._candidates: dict[str, CandidateView] = {}
         self._texts: dict[str, str] = {}

@@ -36,6 +36,17 @@ def changed_around(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[s
     return tuple(Path(name).name for name in names if before.get(name) != now.get(name))
 
 
+def problem_changed(before: str, path: str) -> str | None:
+    """The name of the spec next to a file where it is no longer that of a hash; reads files."""
+    from tilewright.problems.loading import problem_or_flaw
+
+    problem, flaw = problem_or_flaw(Path(path))
+    if problem is not None and flaw is None and problem.content_hash == before:
+        return None
+    place = flaw.path if flaw is not None else problem.path if problem is not None else None
+    return Path(place).name if place else "the spec"
+
+
 def _problem(source: Path) -> Mapping[str, str]:
     """The spec with what it names; a problem within the file is compared with the file."""
     from tilewright.problems.loading import problem_or_flaw
