@@ -22,20 +22,25 @@ _HOST = frozenset({Scope.HOST})
 
 
 def analyze(
-    module: Module, context: AnalysisContext = _NOTHING_KNOWN, *, suppressed: bool = False
+    module: Module,
+    context: AnalysisContext = _NOTHING_KNOWN,
+    *,
+    suppressed: bool = False,
+    once: bool = False,
 ) -> tuple[Issue, ...]:
     """The issues of a module, by position. Text and context decide all of it.
 
     What the file's own comments suppress is left out, unless ``suppressed`` asks for it as well.
+    A file that is read ``once`` is found out about without what a next version could share.
     """
     issues = list(_found(module, context, _FILE))
-    around = _CACHE.surroundings(module, context)
+    around = None if once else _CACHE.surroundings(module, context)
     for kernel in module.kernels:
         find = partial(_found_in, kernel, module, context, _KERNEL)
-        issues += _CACHE.get(around.of(kernel), around.layout, find)
+        issues += _CACHE.get(around.of(kernel), around.layout, find) if around else find()
     for host in dict.fromkeys((*launching_functions(module), *calling_functions(module))):
         find = partial(_found_in, host, module, context, _HOST)
-        issues += _CACHE.get(around.of_host(host), around.layout, find)
+        issues += _CACHE.get(around.of_host(host), around.layout, find) if around else find()
     # A helper that several kernels call is followed from each of them.
     unique = {(issue.range, issue.id, issue.message): issue for issue in reversed(issues)}
     ordered = [unique[place] for place in sorted(unique)]

@@ -57,8 +57,12 @@ class Checked:
         return (None, line) if place is None else (place[0] + 1, place[1])
 
 
-def check_text(text: str, path: str, rules: Rules, context: AnalysisContext) -> Checked:
+def check_text(
+    text: str, path: str, rules: Rules, context: AnalysisContext, *, once: bool = False
+) -> Checked:
     """Analyse a text under the rules of its project; what ``context`` states goes before them.
+
+    ``once`` says that no other version of the file follows in this process.
 
     Of a text that names no tile language nothing is said, not even that it is no Python, unless
     it holds directives of ours.
@@ -74,7 +78,7 @@ def check_text(text: str, path: str, rules: Rules, context: AnalysisContext) -> 
         target=context.target or _target(module, rules),
         triton_version=context.triton_version or rules.triton,
     )
-    issues = tuple(i for i in analyze(module, context) if i.id in rules.issues)
+    issues = tuple(i for i in analyze(module, context, once=once) if i.id in rules.issues)
     return Checked(module, issues, notices(module), context, cells)
 
 

@@ -33,6 +33,7 @@ from tilewright.cli.boundary import Faults, OwnFaultError
 from tilewright.cli.captured import found_in
 from tilewright.cli.inputs import read_sources, sources_of, target_of, write_source
 from tilewright.cli.output import ERR, OUT, Exit, emit_json
+from tilewright.collection import set_aside
 from tilewright.errors import InputError
 from tilewright.problems.loading import problem_or_flaw
 from tilewright.problems.model import ProblemError
@@ -109,18 +110,26 @@ def check(
         _fix(paths, chosen, form, write=fix and not diff)
         return
     sources = sources_of(paths, chosen.faults, isolated=isolated, from_stdin=stdin)
-    files = [*checked_files(sources, chosen)]
+    files = [*checked_files(sources, chosen, once=True)]
     files += chosen.specs
     known = files if compiled is None else _compiled(files, chosen, compiled, captured)
     told = _tell(known, form, chosen)
     end(told, any(f.issues or f.module.problems or f.notices for f in told), chosen.faults)
 
 
-def checked_files(sources: Iterable[tuple[Path, str]], chosen: "Chosen") -> Iterator[Checked]:
-    """Each file that can be checked; what is wrong with the others is among the faults."""
+def checked_files(
+    sources: Iterable[tuple[Path, str]], chosen: "Chosen", *, once: bool = False
+) -> Iterator[Checked]:
+    """Each file that can be checked; what is wrong with the others is among the faults.
+
+    Files that are read ``once`` are all kept until the end: there is nothing to collect.
+    """
     for path, text in sources:
         with chosen.faults.of(path):
-            yield with_stale(check_text(text, str(path), *chosen.of(path)), path, text)
+            checked = check_text(text, str(path), *chosen.of(path), once=once)
+            if once:
+                set_aside()
+            yield with_stale(checked, path, text)
 
 
 def end(files: Sequence[object], found: bool, faults: Faults) -> NoReturn:
