@@ -241,6 +241,22 @@ def test_a_worker_that_is_always_killed_is_given_up(tmp_path: Path) -> None:
         _ = WorkerClient(str(python)).hello
 
 
+def test_closing_does_not_wait_for_a_worker_that_starts(tmp_path: Path) -> None:
+    python, started = tmp_path / "python", tmp_path / "started"
+    python.write_text(
+        f"#!/bin/sh\necho $$ > {started}.new\nmv {started}.new {started}\nexec sleep 600\n"
+    )
+    python.chmod(0o755)
+    client = WorkerClient(str(python))
+    client.start()
+    assert wait_for(started.exists)
+    worker = int(started.read_text())
+    client.close()
+    assert alive({worker})
+    os.kill(worker, signal.SIGKILL)
+    assert wait_for(lambda: not alive({worker}))
+
+
 PRIER = """
 import os
 def pries(x):

@@ -41,6 +41,7 @@ class WorkerClient:
         self.python = python
         self._compile_only = compile_only
         self._shared = shared
+        self._starting = threading.Lock()  # held for seconds, so close() does not take it
         self._lock = threading.Lock()
         self._channel: AnyChannel | None = None
         self._closed = False
@@ -118,20 +119,30 @@ class WorkerClient:
             channel.cancel_all()
 
     def close(self) -> None:
-        """End the worker and all it started. Jobs under way come back as lost."""
-        self._closed = True
+        """End the worker and all it started. Jobs under way come back as lost.
+
+        A worker that is being started is ended by the thread that starts it, or at exit.
+        """
         with self._lock:
+            self._closed = True
             channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
         atexit.unregister(self.close)
 
     def _live(self) -> AnyChannel:
-        with self._lock:
-            if self._channel is None or not self._channel.alive:
+        with self._starting:
+            with self._lock:
+                if self._channel is not None and self._channel.alive:
+                    return self._channel
                 self._closed = False
-                self._channel = self._opened()
-            return self._channel
+            channel = self._opened()
+            with self._lock:
+                if not self._closed:
+                    self._channel = channel
+                    return channel
+        channel.close()
+        raise DeviceError(f"the worker of {self.python} was closed while it started")
 
     def _opened(self) -> AnyChannel:
         if self._shared:
@@ -144,6 +155,8 @@ class WorkerClient:
         try:
             return Channel(self.python, arguments)
         except KilledError as error:
+            if self._closed:
+                raise
             _LOG.warning("%s; it is started once more", error)
             return Channel(self.python, arguments)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 from tilewright.devices.model import DeviceError
@@ -48,7 +50,8 @@ class Channel(ProcessChannel):
         self._talk = Conversation(self._stdout, self._stdin, self._has_ended)
         with contextlib.ExitStack() as unless_greeted:
             unless_greeted.callback(self._abandon)
-            self.hello = self._greet()
+            with _ended_at_exit(self._process):
+                self.hello = self._greet()
             unless_greeted.pop_all()
         self._talk.start()
 
@@ -105,6 +108,16 @@ class Channel(ProcessChannel):
         process_tree.kill_marked(f"{MARKER}={self._marker}")
         scratch = Path(tempfile.gettempdir(), FOLDER_PREFIX + self._marker)
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _ended_at_exit(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Kill a process if this program ends first, as when a person interrupts it."""
+    atexit.register(process.kill)
+    try:
+        yield
+    finally:
+        atexit.unregister(process.kill)
 
 
 def worker_environment() -> dict[str, str]:
