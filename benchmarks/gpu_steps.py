@@ -54,6 +54,16 @@ STEPS = (
         ),
     ),
     Step(
+        "slow_spots",
+        _script(f"benchmarks/slow_spots/measure.py {OUT}/h200.json --seconds 300"),
+        "what the reported forms of lost time cost against their twins: docs/realbugs.md",
+        110,
+        _script(
+            f"benchmarks/slow_spots/measure.py {OUT}/found.json --device interpreter"
+            " --only attorch gemlite"
+        ),
+    ),
+    Step(
         "evidence",
         _script(f"{_EVIDENCE} cuda:0 {OUT}/h200.json once"),
         "cheats refused, odd kernels accepted, as far as not judged yet: docs/honesty.md",

@@ -1,4 +1,4 @@
-"""Writes docs/realbugs.md: which faults of public reports are found, and false alarms.
+"""Writes docs/realbugs.md: which faults of public reports are found, what the slow ones cost.
 
 ``make realbugs``; seconds.
 """
@@ -15,6 +15,17 @@ from case_results import (
     share_found,
     share_of_alarms,
     write_record,
+)
+from measured_cases import (
+    CONTROL,
+    WORTH,
+    Claim,
+    Effect,
+    Measurements,
+    claims,
+    measurements,
+    shown,
+    times,
 )
 from reported_cases import Folder, Half, Kind
 
@@ -48,7 +59,8 @@ def page(of: Sequence[Result]) -> str:
     for kind, title in ((Kind.BUG, "Wrong results"), (Kind.SLOW, "Lost time")):
         text += f"\n## {title}\n\n" + "\n".join(_table(r for r in of if r.case.entry.kind is kind))
         text += "\n"
-    return text + "\n## Not decidable from the file\n\n" + "\n".join(_undecidable(of)) + "\n"
+    text += "\n## Not decidable from the file\n\n" + "\n".join(_undecidable(of)) + "\n"
+    return text + "\n## Lost time on a GPU\n\n" + "\n".join(_measured(of)) + "\n"
 
 
 def _earlier_set(of: Sequence[Result]) -> str:
@@ -94,6 +106,67 @@ def _undecidable(of: Iterable[Result]) -> Iterator[str]:
         entry = result.case.entry
         if entry.undecidable is not None:
             yield f"| {entry.report} | {entry.says} | {entry.undecidable} |"
+
+
+_MEASURED = """\
+Every slow case was timed against its twin on one {device} (torch {torch}, Triton {triton}) by
+`benchmarks/slow_spots/measure.py`, at the sizes in `benchmarks/slow_spots/workloads_*.py`, after
+both gave the same result there. A figure is the device time of the reported form over that of
+its twin, with L2 flushed. The form is slower where the whole 99.8 % interval is above {worth}, and
+faster where the twin is slower in that way. Of {controls} twins timed against copies of
+themselves {wrong} were slower. {slower} of {sizes} measurements are slower, in {cases} of {timed}
+cases; {faster} are faster. Each case has one to three sizes. Cases about compiling again are
+timed by the first call at each of twelve sizes. Reports of aiter and of vllm-ascend, among others,
+are of other chips, where another answer may hold.
+
+An issue is listed with the cases in which it is expected; one case may expect several.
+"""
+
+
+def _measured(of: Sequence[Result]) -> Iterator[str]:
+    found, control = measurements(), measurements(CONTROL)
+    cases = [result.case for result in of if result.case.entry.kind is Kind.SLOW]
+    timed = [rows for case in cases if (rows := found.of_case(case.name))]
+    effects = [row.device.effect for row in found.rows]
+    yield _MEASURED.format(
+        **found.about,
+        worth=WORTH,
+        controls=len(control.rows),
+        wrong=sum(row.device.effect is Effect.SLOWER for row in control.rows),
+        slower=effects.count(Effect.SLOWER),
+        sizes=len(effects),
+        cases=sum(any(row.device.effect is Effect.SLOWER for row in rows) for rows in timed),
+        timed=len(timed),
+        faster=effects.count(Effect.FASTER),
+    )
+    yield "| issue | slower in cases | slower in measurements | median | range |"
+    yield "| --- | --- | --- | --- | --- |"
+    yield from map(_claimed, claims(cases, taxonomy(), found))
+    yield "\nWhere the reported form is not slower on this chip, by device time and in a row:\n"
+    yield from _not_slower(found)
+    yield "\nEvery case, with the ratio at each of its sizes; in italics where it is not slower:\n"
+    yield "| case | report | on this chip |"
+    yield "| --- | --- | --- |"
+    for case in cases:
+        yield f"| {case.name} | {case.entry.report} | {shown(found.of_case(case.name))} |"
+
+
+def _claimed(claim: Claim) -> str:
+    low, high = (times(ratio) for ratio in (claim.ratios[0], claim.ratios[-1]))
+    return (
+        f"| `{claim.issue}` | {claim.cases} of {claim.timed} | {claim.slower} of {claim.sizes} "
+        f"| {times(claim.median)} | {low} to {high} |"
+    )
+
+
+def _not_slower(found: Measurements) -> Iterator[str]:
+    yield "| case | sizes | device time | calls in a row, by the wall clock |"
+    yield "| --- | --- | --- | --- |"
+    for row in found.rows:
+        if row.device.effect is not Effect.SLOWER:
+            sizes = ", ".join(f"{name} {size}" for name, size in row.sizes.items())
+            wall = "" if row.in_a_row is None else f"{row.in_a_row} ({row.in_a_row.effect})"
+            yield f"| {row.name} | {sizes} | {row.device} ({row.device.effect}) | {wall} |"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,22 @@
+"""Inputs for every slow case of ``tests/realbugs``, or the reason why one is not run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import workloads_blind
+import workloads_blind2
+import workloads_open
+from workload import Workload
+
+WORKLOADS: Mapping[str, Workload] = {
+    **workloads_open.WORKLOADS,
+    **workloads_blind.WORKLOADS,
+    **workloads_blind2.WORKLOADS,
+}
+NOT_RUN: Mapping[str, str] = {
+    "triton/one_block_for_an_image": (
+        "a tile of 262,144 elements in four warps takes the compiler over five minutes"
+    ),
+}
+"""The cases that are not timed, each with the reason."""
