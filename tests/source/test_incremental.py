@@ -178,14 +178,77 @@ def test_an_edit_in_a_kernel_leaves_the_others_the_same() -> None:
     assert after.host_functions["run"] is before.host_functions["run"]
 
 
+def test_an_edit_in_a_host_function_that_nothing_mentions_leaves_kernels_the_same() -> None:
+    before, after = edit("x.numel()", "x.shape[0]")
+    assert all(a is b for a, b in zip(after.kernels, before.kernels, strict=True))
+    assert all(a is not b for a, b in zip(after.launches, before.launches, strict=True))
+    assert ast.unparse(after.launches[0].arguments["n"]) == "x.shape[0]"
+
+
 def test_an_edit_in_host_code_shares_the_nodes_of_what_it_leaves_alone() -> None:
     """Kernels and launches are found anew: they may hang on constants and other functions."""
-    before, after = edit("x.numel()", "x.shape[0]")
-    assert after.kernels == before.kernels
+    before, after = edit("for size in SIZES", "for size in SIZES if size")
     assert all(a.node is b.node for a, b in zip(after.kernels, before.kernels, strict=True))
     assert all(a is not b for a, b in zip(after.kernels, before.kernels, strict=True))
     assert all(a is not b for a, b in zip(after.launches, before.launches, strict=True))
-    assert ast.unparse(after.launches[0].arguments["n"]) == "x.shape[0]"
+
+
+MADE = """\
+import triton
+
+
+def tuned(fn):
+    return triton.jit(fn)
+
+
+def tuner(fn):
+    return tuned(fn)
+
+
+@tuned
+def one(x):
+    pass
+
+
+@triton.jit
+@other
+def two(x): pass
+
+
+class Runner:
+    def __init__(self):
+        self.kernel = one
+
+    def run(self, x):
+        self.kernel[(1,)](x)
+        two[(1,)](x)
+
+
+def run(x):
+    one[(1,)](x)
+    two[(1,)](x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return triton.jit(fn)", "return fn"),
+        ("@tuned", "@tuner"),
+        ("self.kernel = one", "self.kernel = two"),
+        ("def two(x): pass", "def two(renamed): pass"),
+        ("def run(x):\n    one", "def run(x, one):\n    one"),
+        ("    one[(1,)](x)\n    two", "    import triton as one\n    one[(1,)](x)\n    two"),
+        ("    one[(1,)](x)\n    two", "    class A:\n        k = one\n    two"),
+        ("    one[(1,)](x)\n    two", "    @triton.jit\n    def two(y):\n        pass\n    two"),
+    ],
+)
+def test_kernels_and_launches_follow_functions_and_classes(old: str, new: str) -> None:
+    path = f"made-{old}-{new}.py"
+    parse_module(MADE, path)
+    assert old in MADE
+    text = MADE.replace(old, new)
+    assert facts(parse_module(text, path)) == facts(parse_module(text, f"alone-{path}"))
 
 
 @pytest.mark.parametrize(

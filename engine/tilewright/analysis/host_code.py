@@ -206,8 +206,15 @@ class HostCode:
         self._mentions = _mentions(tuple((p, u.defines, u.mentions(names)) for p, u in units))
         self._digests: dict[int, str] = {}
 
-    def around(self, kernels: Iterable[str], words: frozenset[str], own: Iterable[int]) -> str:
-        """The identity of the host code that some kernels may depend on.
+    def changed_since(self, before: "HostCode") -> int | None:
+        """The units with another text, one bit each; None where they mention others than before."""
+        if self._mentions is not before._mentions:
+            return None
+        pairs = zip(self._units.items(), before._units.values(), strict=True)
+        return sum(1 << place for (place, now), then in pairs if now.digest != then.digest)
+
+    def reached(self, kernels: Iterable[str], words: frozenset[str], own: Iterable[int]) -> int:
+        """The units that some kernels may depend on, one bit each.
 
         That are the units that name them, those that mention these, and so on; and what all of
         these and the kernels mention, and so on.
@@ -222,7 +229,10 @@ class HostCode:
         for place in own:
             above |= 1 << place if place in self._units else 0
         below = all_units.that_define(words & all_units.names)
-        reached = all_units.down.from_all(all_units.up.from_all(above) | below)
+        return all_units.down.from_all(all_units.up.from_all(above) | below)
+
+    def identity(self, reached: int) -> str:
+        """The identity of some units."""
         found = self._digests.get(reached)
         if found is None:
             digests = (unit.digest for place, unit in self._units.items() if reached >> place & 1)

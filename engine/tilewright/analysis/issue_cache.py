@@ -19,6 +19,7 @@ from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.flow import pure_helpers
 from tilewright.analysis.host_code import (
     UNITS,
+    HostCode,
     Unit,
     bound_by,
     definition,
@@ -197,10 +198,12 @@ class Identities:
 
     Attributes:
         around: what counts for all of them.
+        host: of which some units count for each: those of its bits.
     """
 
     around: Hashable
-    known: dict[Hashable, str] = field(default_factory=dict)
+    host: HostCode
+    known: dict[Hashable, tuple[str, int]] = field(default_factory=dict)
 
 
 class Surroundings:
@@ -208,7 +211,7 @@ class Surroundings:
 
     That is a kernel's own text, or those of the kernels a host function launches; the helpers
     these call and those they call; the functions and classes of the host code that have to do
-    with it (``HostCode.around``); every other statement that is no kernel; which kernels call
+    with it (``HostCode.reached``); every other statement that is no kernel; which kernels call
     others; the few phrases that are looked for everywhere; and the context. Which lines they
     stand on does not matter.
 
@@ -239,9 +242,11 @@ class Surroundings:
             context, others, frozenset().union(*(e.phrases for e in said))
         )
         named = tuple((kernel.name, kernel.aliases) for kernel in module.kernels)
-        self.identities = Identities((self._common, self._host, self._quoted, named))
+        self.identities = Identities((self._common, self._quoted, named), self._host)
         is_alike = before is not None and before.around == self.identities.around
-        self._before = before.known if before is not None and is_alike else {}
+        changed = self._host.changed_since(before.host) if before is not None and is_alike else None
+        self._before = before.known if before is not None and changed is not None else {}
+        self._changed = changed or 0
 
     def of(self, kernel: Kernel) -> str:
         """The identity of all that one kernel's issues depend on."""
@@ -274,10 +279,10 @@ class Surroundings:
         launches = self._launches(family)
         parts = (place, subject, tuple(sorted(names)), texts, launches, own)
         found = self._before.get(parts)
-        if found is None:
+        if found is None or found[1] & self._changed:
             found = self._digest(place, subject, names, dict(texts), launches, own)
         self.identities.known[parts] = found
-        return found
+        return found[0]
 
     def _launches(self, kernels: Iterable[str]) -> tuple[tuple[str, str | None, bool, int], ...]:
         """How some kernels are launched, and in which units."""
@@ -296,16 +301,19 @@ class Surroundings:
         texts: Mapping[str, str],
         launches: Iterable[tuple[str, str | None, bool, int]],
         own: Iterable[int],
-    ) -> str:
+    ) -> tuple[str, int]:
+        """An identity, and the units of the host code that it depends on."""
         lookup = self._module.lookup
         words = frozenset().union(*map(words_in, texts.values()))
         called = {a for name in texts for k in lookup.named.get(name, ()) for a in k.aliases}
         units = {*own, *(unit for *_, unit in launches)}
-        around = self._host.around(called | texts.keys(), words, units)
+        reached = self._host.reached(called | texts.keys(), words, units)
+        around = self._host.identity(reached)
         how = [(kernel, host, is_certain) for kernel, host, is_certain, _ in launches]
         bodies = (f"{name}:{self._texts.get(name, '')}" for name in sorted(names))
         said = f"{around}{how}{sorted(self._quoted & words)}"
-        return digest("\0".join((self._common, repr(place), subject, said, *bodies)))
+        whole = digest("\0".join((self._common, repr(place), subject, said, *bodies)))
+        return whole, reached
 
     def _split(self, kernels: set[int]) -> tuple[dict[int, Unit], list[str]]:
         """The statements that are no kernels; the digests of those that count for all kernels."""

@@ -6,8 +6,10 @@ those with the same around their kernels. Code that shares pieces between versio
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 
 from tilewright.source.autotuning import AutotuneReader
@@ -23,6 +25,7 @@ _WRAPPERS = frozenset(
     ("torch.library.wrap_triton", "torch._library.capture_triton", "torch.library.capture_triton")
 )
 _OF_RUN = frozenset(("grid", "warmup"))
+_WORD = re.compile(r"[^\W\d]\w*")
 Meanings = Mapping[str, frozenset[str]]
 """Names of a scope with the kernels each may stand for; other names hide a kernel of theirs."""
 
@@ -171,7 +174,8 @@ def _stands_for(value: ast.expr | None, known: Meanings) -> frozenset[str]:
 class _Seen:
     """The kernels of a piece, the functions they are, and all other host functions there.
 
-    ``around`` is the text of the piece but for a kernel's body at module level, and blanks.
+    ``around`` is the text of the piece but for the body of a kernel or a plain function at module
+    level, and blanks; ``function`` is the name of that plain function.
     """
 
     era: object
@@ -179,6 +183,7 @@ class _Seen:
     kernels: tuple[Kernel, ...]
     hosts: tuple[Function, ...]
     around: str
+    function: str | None
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,7 @@ class Finder:
         kernels = [make_kernel(j, self._index, self._decorators, reader) for j in jitted]
         nodes = frozenset(j.function.node for j in jitted)
         hosts = tuple(function for function in functions if not _within(function, nodes))
-        seen = _Seen(self._era, nodes, tuple(kernels), hosts, _around(piece, nodes))
+        seen = _Seen(self._era, nodes, tuple(kernels), hosts, *_around(piece, nodes))
         piece.memo["kernels"] = seen
         return seen
 
@@ -243,8 +248,23 @@ class Finder:
         return frozenset(k.language for seen in self._seen for k in seen.kernels)
 
     def around(self) -> tuple[str, ...]:
-        """The text of the file but for the bodies of its kernels at module level, and blanks."""
-        return tuple(s.around for s, p in zip(self._seen, self._pieces, strict=True) if p.body)
+        """What kernels, and the launches in other statements, may follow from.
+
+        The text of the file but for the bodies of its kernels at module level, of functions that
+        nothing mentions there but classes, not even through others, and blanks. What is kept of
+        NKI kernels may depend on all host functions.
+        """
+        pairs = [(s, p) for s, p in zip(self._seen, self._pieces, strict=True) if p.body]
+        functions: dict[str, list[str]] = {}
+        for seen, piece in pairs:
+            if seen.function is not None:
+                functions.setdefault(seen.function, []).append("\n".join(piece.texts).rstrip())
+        said = frozenset().union(
+            *(_words(s.around, s.function) for s, p in pairs if s.jitted or not _is_class(p))
+        )
+        used = functions if Language.NKI in self.languages() else _reached(functions, said)
+        bodies = (text for name in functions if name in used for text in functions[name])
+        return (*(seen.around for seen, _ in pairs), *bodies)
 
     def launches(self, kernels: tuple[Kernel, ...]) -> tuple[Launch, ...]:
         """What launches ``kernels``, in order."""
@@ -284,12 +304,40 @@ class Finder:
         return Scope(by_name, self._names, top, attribute_meanings(attributes, top), tables)
 
 
-def _around(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> str:
+def _around(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[str, str | None]:
+    """The text of a piece without the body that no other statement depends on by itself."""
     text = "\n".join(piece.texts).rstrip()
-    if len(kernels) != 1 or not kernels.issuperset(piece.body):
-        return text
-    header = next(iter(kernels)).body[0].lineno - piece.first
-    return "\n".join(text.split("\n")[:header]) if header > 1 else text
+    only = piece.body[0] if len(piece.body) == 1 else None
+    is_plain = not kernels and not facts_of(piece).attributes
+    if not isinstance(only, ast.FunctionDef) or not (kernels == {only} or is_plain):
+        return text, None
+    lines, first = text.split("\n"), only.body[0]
+    header = first.lineno - piece.first
+    if lines[header][: first.col_offset].strip():  # The body stands on the line of the signature.
+        return text, None
+    return "\n".join(lines[:header]), None if kernels else only.name
+
+
+def _is_class(piece: Piece) -> bool:
+    return all(isinstance(statement, ast.ClassDef) for statement in piece.body)
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str, own: str | None = None) -> frozenset[str]:
+    """The names in a text; that of the function it is the head of is left out."""
+    return frozenset(_WORD.findall(text)) - {own}
+
+
+def _reached(functions: Mapping[str, list[str]], said: frozenset[str]) -> set[str]:
+    """The functions that some names lead to."""
+    found: set[str] = set()
+    pending = list(said & functions.keys())
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += frozenset().union(*map(_words, functions[name])) & functions.keys()
+    return found
 
 
 def _within(function: Function, kernels: frozenset[ast.FunctionDef]) -> bool:
