@@ -14,6 +14,7 @@ from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.tiles import ONE, ZERO, Polynomial
 from tilewright.analysis.values import Value, ValueTable
+from tilewright.source.called import called_names
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import before_launch, bound_names, host_of
 from tilewright.source.model import Launch, Module
@@ -403,7 +404,8 @@ def _calls_of(module: Module) -> dict[str, list[tuple[str, ast.Call]]]:
     found: dict[str, list[tuple[str, ast.Call]]] = {}
     launching = module.lookup.launches_in.keys()
     for name, function in module.host_functions.items():
-        for called, node in _calls_by_name(function):
+        may_call = not launching.isdisjoint(called_names(function))
+        for called, node in _calls_by_name(function) if may_call else ():
             if called in launching:
                 found.setdefault(called, []).append((name, node))
     return found

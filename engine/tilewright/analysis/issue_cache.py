@@ -36,7 +36,7 @@ from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.wide_offsets import widening_kernels
 from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Language, Module
-from tilewright.source.node_memo import memo_of, per_node
+from tilewright.source.node_memo import per_node, per_text, text_memo_of
 from tilewright.source.text import Range
 
 K = TypeVar("K", int, str)
@@ -125,14 +125,10 @@ class _Kept:
         if not any(by):
             return self.issue
         related = tuple(
-            Related(one.message, _shifted(one.range, lines))
+            Related(one.message, one.range.moved(lines))
             for one, lines in zip(self.issue.related, by[1:], strict=True)
         )
-        return replace(self.issue, range=_shifted(self.issue.range, by[0]), related=related)
-
-
-def _shifted(where: Range, lines: int) -> Range:
-    return Range(where.line + lines, where.column, where.end_line + lines, where.end_column)
+        return replace(self.issue, range=self.issue.range.moved(by[0]), related=related)
 
 
 @per_node
@@ -142,6 +138,7 @@ def _head(node: ast.stmt) -> tuple[str, int]:
     return _definition(node), min([node.lineno, *decorators])
 
 
+@per_text
 def _definition(node: ast.stmt) -> str:
     """What a statement is known by; "" for those that count for the whole file."""
     if isinstance(node, UNITS):
@@ -331,9 +328,9 @@ class Surroundings:
     def _unit(self, node: ast.stmt, first: int) -> tuple[Unit, bool]:
         """The unit that a statement is, and whether it matters only to what has to do with it.
 
-        Kept with the node: versions share it where its lines have the same text.
+        Versions of the file share it where its lines have the same text.
         """
-        memo = memo_of(node)
+        memo = text_memo_of(node)
         known = memo.get(Unit)
         if known is None:
             text = "\n".join(self._module.index.lines[first - 1 : node.end_lineno])

@@ -2,10 +2,10 @@
 
 import ast
 
-from tilewright.source.node_memo import per_node
+from tilewright.source.node_memo import per_text
 
 
-@per_node
+@per_text
 def called_names(node: ast.FunctionDef) -> frozenset[str]:
     """The names that a function calls, of ``a.b.c()`` the last. Nodes are never changed."""
     return frozenset(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tilewright.source.model import Language, Module
-from tilewright.source.node_memo import memo_of
+from tilewright.source.node_memo import text_memo_of
 
 _WORDS = (
     *("cuda", "xpu", "hip", "rocm", "gfx", "intel_ext", "backends", "extra", "_eu", "kpack"),
@@ -69,13 +69,14 @@ def device_names(module: Module) -> tuple[DeviceName, ...]:
     for statement in module.tree.body:
         if id(statement) in kernels:
             continue
-        memo = memo_of(statement) if is_flat else {}
+        memo = text_memo_of(statement) if is_flat else {}
         known = memo.get(DeviceName)
         if known is None or known[0] is not module.names:
             named = _may_name(module, statement, aliases)
             within = tuple(walk.below(statement, asks=False)) if named else ()
-            known = memo[DeviceName] = module.names, within
-        found += known[1]
+            below = tuple(replace(name, line=name.line - statement.lineno) for name in within)
+            known = memo[DeviceName] = module.names, below
+        found += (replace(name, line=name.line + statement.lineno) for name in known[1])
     found += _options(module)
     return tuple(
         sorted(dict.fromkeys(found), key=lambda x: (x.line, not x.words.startswith("torch")))

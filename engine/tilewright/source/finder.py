@@ -15,7 +15,7 @@ from itertools import chain
 from tilewright.source.autotuning import AutotuneReader
 from tilewright.source.environment import environment_of
 from tilewright.source.facts import Bindings, Call, Function, bindings_of, calls_of, facts_of
-from tilewright.source.kernels import Decorators, Jitted, make_kernel, wrapped_names
+from tilewright.source.kernels import Decorators, Jitted, make_kernel, moved_kernel, wrapped_names
 from tilewright.source.model import Kernel, Language, Launch
 from tilewright.source.names import Names
 from tilewright.source.text import LineIndex
@@ -187,6 +187,16 @@ class _Seen:
 
 
 @dataclass(frozen=True)
+class _Movable:
+    """The kernels of a piece that began in line ``first``, and which of its functions they are."""
+
+    era: object
+    first: int
+    kernels: tuple[Kernel, ...]
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class _Launching:
     """The launches of a piece."""
 
@@ -228,6 +238,28 @@ class Finder:
         seen = piece.memo.get("kernels")
         if isinstance(seen, _Seen) and seen.era is self._era:
             return seen
+        found = self._see_again(piece) or self._see_first(piece)
+        piece.memo["kernels"] = found
+        places = {f.node: place for place, f in enumerate(facts_of(piece).functions)}
+        numbers = tuple(places[kernel.node] for kernel in found.kernels)
+        piece.moves["kernels"] = _Movable(self._era, piece.first, found.kernels, numbers)
+        return found
+
+    def _see_again(self, piece: Piece) -> _Seen | None:
+        """What was seen in the same text on other lines."""
+        known = piece.moves.get("kernels")
+        if not isinstance(known, _Movable) or known.era is not self._era:
+            return None
+        functions, lines = facts_of(piece).functions, piece.first - known.first
+        kernels = []
+        for kernel, number in zip(known.kernels, known.numbers, strict=True):
+            moved = moved_kernel(kernel, functions[number].node, lines)
+            if moved is None:
+                return None
+            kernels.append(moved)
+        return self._made(piece, frozenset(kernel.node for kernel in kernels), kernels)
+
+    def _see_first(self, piece: Piece) -> _Seen:
         jitted: list[Jitted] = []
         functions = facts_of(piece).functions
         for function in functions:
@@ -237,11 +269,14 @@ class Finder:
                 jitted.append(kernel)
         reader = AutotuneReader(self._index, self._names, self._environment)
         kernels = [make_kernel(j, self._index, self._decorators, reader) for j in jitted]
-        nodes = frozenset(j.function.node for j in jitted)
+        return self._made(piece, frozenset(j.function.node for j in jitted), kernels)
+
+    def _made(
+        self, piece: Piece, nodes: frozenset[ast.FunctionDef], kernels: Sequence[Kernel]
+    ) -> _Seen:
+        functions = facts_of(piece).functions
         hosts = tuple(function for function in functions if not _within(function, nodes))
-        seen = _Seen(self._era, nodes, tuple(kernels), hosts, *_around(piece, nodes))
-        piece.memo["kernels"] = seen
-        return seen
+        return _Seen(self._era, nodes, tuple(kernels), hosts, *_around(piece, nodes))
 
     def languages(self) -> frozenset[Language]:
         """The languages of the kernels."""
@@ -315,7 +350,7 @@ def _around(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[str, str
     header = first.lineno - piece.first
     if lines[header][: first.col_offset].strip():  # The body stands on the line of the signature.
         return text, None
-    return "\n".join(lines[:header]), None if kernels else only.name
+    return "\n".join(lines[:header]).rstrip(), None if kernels else only.name
 
 
 def _is_class(piece: Piece) -> bool:

@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilewright.source.autotuning import AUTOTUNE, HEURISTICS, AutotuneReader
 from tilewright.source.environment import Environment
@@ -165,6 +165,22 @@ def make_kernel(
         noinline=_is_true(_keyword(jit, "noinline")),
         other_decorators=tuple(name for name in dotted if name not in known),
         aliases=jitted.aliases,
+    )
+
+
+def moved_kernel(kernel: Kernel, node: ast.FunctionDef, lines: int) -> Kernel | None:
+    """A kernel with the same text so many lines below, where the file is the same around it.
+
+    None where it refers to other places, which may have moved otherwise.
+    """
+    if kernel.autotune is not None or kernel.heuristic_values:
+        return None
+    return replace(
+        kernel,
+        node=node,
+        range=kernel.range.moved(lines),
+        name_range=kernel.name_range.moved(lines),
+        parameters=tuple(replace(p, range=p.range.moved(lines)) for p in kernel.parameters),
     )
 
 

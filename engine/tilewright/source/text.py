@@ -33,6 +33,10 @@ class Range:
         """Whether the place lies inside; the end counts as inside, as a cursor there would."""
         return (self.line, self.column) <= (line, column) <= (self.end_line, self.end_column)
 
+    def moved(self, lines: int) -> "Range":
+        """The same stretch so many lines below."""
+        return Range(self.line + lines, self.column, self.end_line + lines, self.end_column)
+
     def overlaps(self, other: "Range") -> bool:
         return (self.line, self.column) <= (other.end_line, other.end_column) and (
             other.line,

@@ -14,9 +14,11 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tilewright.python_syntax import check, parse_unchecked
 from tilewright.source.model import SyntaxProblem
+from tilewright.source.node_memo import share_text_memo
 from tilewright.source.segments import Segment, closing_segment, segments
 from tilewright.source.text import LineIndex, Range
 
@@ -35,7 +37,9 @@ Broken = Callable[[str], Sequence[tuple[int, int]]]
 class Piece:
     """Some whole top-level statements, or a stretch of text that does not parse.
 
-    ``texts`` are its segments'. ``memo`` keeps what others find out about its nodes.
+    ``texts`` are its segments'. ``memo`` keeps what others find out about its nodes, ``moves`` what
+    they find out from its text, with lines counted from its first: pieces of one segment share it
+    with that of the same text in the version before.
     """
 
     first: int
@@ -44,6 +48,7 @@ class Piece:
     body: tuple[ast.stmt, ...]
     problems: tuple[SyntaxProblem, ...] = ()
     memo: dict[object, object] = field(default_factory=dict, repr=False)
+    moves: dict[object, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -52,11 +57,12 @@ class Known:
 
     Attributes:
         placed: by first line and first segment.
-        texts: of those that are one segment, whatever their lines. They parse, and were checked.
+        texts: of those that are one segment, whatever their lines, what moves along with them.
+            They parse, and were checked.
     """
 
     placed: Mapping[tuple[int, str], Piece] = field(default_factory=dict)
-    texts: frozenset[str] = frozenset()
+    texts: Mapping[str, dict[object, Any]] = field(default_factory=dict)
 
 
 def parse_pieces(index: LineIndex, known: Known) -> list[Piece]:
@@ -67,7 +73,7 @@ def parse_pieces(index: LineIndex, known: Known) -> list[Piece]:
 def as_known(pieces: Sequence[Piece]) -> Known:
     """What a later version of the text may find again. A broken piece may be whole by then."""
     whole = [piece for piece in pieces if not piece.problems]
-    texts = frozenset(piece.texts[0] for piece in whole if len(piece.texts) == 1)
+    texts = {piece.texts[0]: piece.moves for piece in whole if len(piece.texts) == 1}
     return Known({(piece.first, piece.texts[0]): piece for piece in whole}, texts)
 
 
@@ -148,7 +154,7 @@ class _Pieces:
         text = "\n".join(segment.text for segment in run)
         try:
             tree = _parse("\n" * (run[0].first - 1) + text)
-            pieces = _distributed(run, tree.body)
+            pieces = _distributed(run, tree.body, self._known.texts)
             # To check takes half as long as to parse: what was only moved was checked before.
             new = (piece for piece in pieces if not self._was_known(piece))
             check(ast.Module([node for piece in new for node in piece.body], []))
@@ -194,7 +200,9 @@ def _parse(text: str) -> ast.Module:
         return parse_unchecked(text)
 
 
-def _distributed(run: Sequence[Segment], body: Sequence[ast.stmt]) -> list[Piece]:
+def _distributed(
+    run: Sequence[Segment], body: Sequence[ast.stmt], known: Mapping[str, dict[object, Any]]
+) -> list[Piece]:
     """The statements of segments parsed together, cut again where segments begin."""
     pieces: list[Piece] = []
     place = taken = 0
@@ -207,7 +215,10 @@ def _distributed(run: Sequence[Segment], body: Sequence[ast.stmt]) -> list[Piece
             taken += 1
         texts = tuple(segment.text for segment in run[place:end])
         statements = tuple(body[first:taken])
-        pieces.append(Piece(run[place].first, run[end - 1].last, texts, statements))
+        moves = known.get(texts[0], {}) if len(texts) == 1 else {}
+        if len(statements) == 1:
+            share_text_memo(statements[0], moves.setdefault("statement", {}))
+        pieces.append(Piece(run[place].first, run[end - 1].last, texts, statements, moves=moves))
         place = end
     return pieces
 

@@ -12,7 +12,7 @@ from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.source.classes import Classes, classes_of
 from tilewright.source.model import Kernel, Launch, Module
-from tilewright.source.node_memo import per_node
+from tilewright.source.node_memo import per_node, per_text
 from tilewright.source.text import Range
 
 _LEVELS = 3
@@ -100,6 +100,8 @@ def _calls(module: Module) -> Mapping[str, tuple[str, ...]]:
     known |= classes.aliases.keys() | {"self", "cls"}
     found: dict[str, tuple[str, ...]] = {}
     for name, node in module.host_functions.items():
+        if known.isdisjoint(_called_roots(node)):
+            continue
         called = [
             callee
             for root, part in _named_calls(node)
@@ -136,6 +138,11 @@ def _named_calls(function: ast.FunctionDef) -> tuple[tuple[str, ast.Call], ...]:
         if isinstance(root, ast.Name):
             found.append((root.id, node))
     return tuple(found)
+
+
+@per_text
+def _called_roots(function: ast.FunctionDef) -> frozenset[str]:
+    return frozenset(root for root, _ in _named_calls(function))
 
 
 class _DeepBuilder(GraphBuilder):

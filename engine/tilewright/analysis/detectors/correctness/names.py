@@ -15,7 +15,7 @@ from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
-from tilewright.source.node_memo import per_node
+from tilewright.source.node_memo import per_node, per_text
 
 _IN_KERNELS = frozenset(
     ("len", "list", "range", "float", "int", "isinstance", "getattr", "hasattr", "print")
@@ -149,7 +149,7 @@ def _plainly_bound_in(tree: ast.Module) -> tuple[tuple[str, ast.stmt], ...]:
     return tuple((name, statement) for name, statement in named if name is not None)
 
 
-@per_node
+@per_text
 def _plainly_bound(statement: ast.stmt) -> str | None:
     match statement:
         case ast.FunctionDef(decorator_list=[]):
@@ -197,7 +197,7 @@ def times_bound_in_module(module: Module) -> Mapping[str, int]:
     return Counter(chain.from_iterable(map(_bound_by, module.tree.body)))
 
 
-@per_node
+@per_text
 def _bound_by(statement: ast.stmt) -> tuple[str, ...]:
     return tuple(bindings((statement,), global_lines=()))
 
@@ -243,7 +243,7 @@ def _bound_below(node: ast.Module) -> frozenset[str]:
     return frozenset(name for inner in ast.walk(node) for name in _names(inner))
 
 
-@per_node
+@per_text
 def names_bound_in(function: ast.FunctionDef) -> frozenset[str]:
     """Parameters and local names of a function, in whichever branch."""
     return frozenset(name for inner in nodes_of(function) for name in _names(inner))
