@@ -57,6 +57,7 @@ ALLOWED: dict[str, set[str]] = {
     "costs": {"analysis", "source", "knowledge", "targets", "hardware", "worker"},
 }
 ALLOWED["signatures"] = ALLOWED["captures"] | {"captures", "analysis"}
+ALLOWED["executed"] = ALLOWED["signatures"] | {"signatures"}
 ALLOWED["evaluation"] = ALLOWED["signatures"] | {"signatures", "compiled", "costs", "certificates"}
 ALLOWED["inspection"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["profiling"] = ALLOWED["inspection"]
@@ -93,6 +94,7 @@ ALLOWED["cli"] = ALLOWED["report"] | {
     "captures",
     "inspection",
     "profiling",
+    "executed",
 }
 ALLOWED["server"] = ALLOWED["strategies"] | {"strategies", "checking", "navigation"}
 

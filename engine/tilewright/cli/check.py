@@ -53,6 +53,19 @@ _Paths = Annotated[list[Path], typer.Argument(help="Python files, notebooks, or 
 _Stdin = Annotated[
     bool, typer.Option("--stdin", help="Read the text from standard input; the path is its name.")
 ]
+_Captured = Annotated[
+    Path | None, typer.Option(help="Folder of captured launches; gives shapes and types.")
+]
+_Compiled = Annotated[
+    str | None,
+    typer.Option(metavar="TARGETS", help="Also compile for these chips, e.g. cuda:90,xpu:pvc."),
+]
+_Executed = Annotated[
+    bool,
+    typer.Option(
+        "--executed", help="Also run host functions in the interpreter, on drafted inputs."
+    ),
+]
 _Names = "An issue id, a stage, or a pattern such as nki_*; may be repeated."
 
 
@@ -77,20 +90,16 @@ def check(
     isolated: Annotated[
         bool, typer.Option("--isolated", help=r"Ignore \[tool.tilewright] in pyproject.toml.")
     ] = False,
-    captured: Annotated[
-        Path | None, typer.Option(help="Folder of captured launches; gives shapes and types.")
-    ] = None,
-    compiled: Annotated[
-        str | None,
-        typer.Option(metavar="TARGETS", help="Also compile for these chips, e.g. cuda:90,xpu:pvc."),
-    ] = None,
+    captured: _Captured = None,
+    compiled: _Compiled = None,
+    executed: _Executed = False,
     stdin: _Stdin = False,
 ) -> None:
     """Report issues in kernels from their source.
 
     Exits with 1 if there are issues, or files that cannot be read.
-    With --compiled, the formats text and github print each file's results as
-    soon as it is compiled.
+    With --compiled or --executed, the formats text and github print each file's
+    results as soon as it is compiled or run.
     """
     version = parse_version(triton) if triton else None
     chosen = Chosen(
@@ -100,20 +109,21 @@ def check(
         isolated,
         load_captures(captured) if captured else None,
     )
-    if stdin and (diff or fix or compiled is not None):
-        raise InputError("--stdin only checks; remove --fix, --diff and --compiled")
+    if stdin and (diff or fix or compiled is not None or executed):
+        raise InputError("--stdin only checks; remove --fix, --diff, --compiled and --executed")
     if diff or fix:
-        if compiled is not None:
+        if compiled is not None or executed:
             raise InputError(
-                "--fix and --diff apply to issues of the source only; remove --compiled"
+                "--fix and --diff apply to issues of the source only; remove --compiled and "
+                "--executed"
             )
         _fix(paths, chosen, form, write=fix and not diff)
         return
     sources = sources_of(paths, chosen.faults, isolated=isolated, from_stdin=stdin)
     files = [*checked_files(sources, chosen, once=True)]
     files += chosen.specs
-    known = files if compiled is None else _compiled(files, chosen, compiled, captured)
-    told = _tell(known, form, chosen)
+    known = iter(files) if compiled is None else _compiled(files, chosen, compiled, captured)
+    told = _tell(_executed(known, chosen) if executed else known, form, chosen)
     end(told, any(f.issues or f.module.problems or f.notices for f in told), chosen.faults)
 
 
@@ -159,6 +169,19 @@ def _compiled(
         found = each
         with chosen.faults.of(path):
             found = with_compiled(each, path, chosen.of(path)[0], wanted, launches, far)
+        yield found
+
+
+def _executed(files: Iterable[Checked], chosen: "Chosen") -> Iterator[Checked]:
+    """The files with what running their host functions shows, one by one as they are run."""
+    # What runs them is loaded where it is asked for.
+    from tilewright.cli.executed_issues import with_executed
+
+    for each in files:
+        path = Path(each.module.path)
+        found = each
+        with chosen.faults.of(path):
+            found = with_executed(each, path, chosen.of(path)[0])
         yield found
 
 

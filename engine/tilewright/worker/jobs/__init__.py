@@ -33,6 +33,7 @@ _MODULES = {
     "tries": "confinement_tests",
     "size": "size",
     "calls": "calls",
+    "drafted": "drafted",
     "tests": "tests",
     "neuron_benchmark": "neuron_benchmark",
 }

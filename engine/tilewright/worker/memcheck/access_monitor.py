@@ -30,8 +30,8 @@ class Watch:
         self._bands = bands
         self._made = -1
         self._begins = self._firsts = self._ends = self._limits = np.zeros(0, dtype=np.uint64)
-        self.traffic = Traffic(_users_line)
-        self.contents = Contents(_users_line)
+        self.traffic = Traffic(users_line)
+        self.contents = Contents(users_line)
         bands.races = self.traffic.faults
 
     def __getattr__(self, name: str) -> Any:
@@ -146,14 +146,14 @@ class Watch:
         )
 
     def _note(self, verb: str, side: str, pointers: Any, owners: Any) -> None:
-        line = _users_line()
+        line = users_line()
         for owner in np.unique(owners):
             touched = self._order[owner].touch(verb, side)
             touched.places.update(pointers[owners == owner].tolist())
             touched.lines.add(line)
 
 
-def _users_line() -> str:
+def users_line() -> str:
     """``file:line`` of the innermost code that is neither Triton's nor ours."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_NOT_USERS):
@@ -175,6 +175,13 @@ def watched(bands: Bands) -> Iterator[Contents]:
     """Note what interpreted kernels reach outside of banded tensors, what their programs do to each
     other's memory, and what they find and leave in it."""
     watch = Watch(interpreter._interpreter, bands)
+    with watching(watch):
+        yield watch.contents
+
+
+@contextlib.contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Put a watch where the interpreter expects the functions that touch memory."""
     set_dim, set_index = InterpreterBuilder.set_grid_dim, InterpreterBuilder.set_grid_idx
 
     def begin(builder: Any, *grid: int) -> None:
@@ -190,4 +197,4 @@ def watched(bands: Bands) -> Iterator[Contents]:
         mock.patch.object(InterpreterBuilder, "set_grid_dim", begin),
         mock.patch.object(InterpreterBuilder, "set_grid_idx", enter),
     ):
-        yield watch.contents
+        yield

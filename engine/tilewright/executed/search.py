@@ -1,0 +1,314 @@
+"""From a function's text to a call that it accepts, and from there to calls that may go wrong.
+
+A first draft is changed in one choice at a time, towards drafts that come further. A draft counts
+as the function's own where calls with ordinary extents, in two orders of their sizes, run with
+nothing wrong; other extents are then tried with it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.executed import extents
+from tilewright.executed.drafts import Draft, Space
+from tilewright.executed.observations import (
+    Fault,
+    Reached,
+    Wrong,
+    faults,
+    is_clean,
+    reached,
+    score,
+)
+from tilewright.worker.messages.drafted import (
+    DraftedArgument,
+    DraftedCall,
+    DraftedRun,
+    Variation,
+)
+
+Run = Callable[[Sequence[DraftedCall]], list[DraftedRun]]
+_ROUNDS = 5
+_MOST = 40
+_CHUNK = 8
+_CONFIGS = 4
+_CALLS = 160
+_HANGS = 1.0
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A fault and the call that shows it; ``is_ordinary``: its extents are powers of two."""
+
+    fault: Fault
+    call: DraftedCall
+    is_ordinary: bool
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of a function.
+
+    Attributes:
+        call: that it accepts; None where none was found.
+        why: none was found.
+        is_clean: the call has nothing wrong with ordinary extents.
+        runs: how many calls were made.
+    """
+
+    function: str
+    call: DraftedCall | None
+    why: str = ""
+    is_clean: bool = False
+    sightings: tuple[Sighting, ...] = ()
+    runs: int = 0
+
+
+_WITHOUT_DATA = frozenset({Wrong.LAUNCH, Wrong.NAME})
+_SEVERAL = 4
+
+
+class _Counted:
+    """Runs calls, at most ``_CALLS``, and keeps what was wrong with those that came to an end."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.count = 0
+        self._wrong: list[set[tuple[Wrong, int]]] = []
+
+    def __call__(self, calls: Sequence[DraftedCall]) -> list[DraftedRun]:
+        calls = calls[: max(0, _CALLS - self.count)]
+        self.count += len(calls)
+        runs = self._run(calls) if calls else []
+        for one in runs:
+            if reached(one) >= Reached.KERNEL_FAILED and one.get("seconds", 0) < _HANGS:
+                self._wrong.append({(fault.kind, fault.line) for fault in faults(one)})
+        return runs
+
+    def is_always(self, fault: Fault) -> bool:
+        """Whether each of several calls that reached a kernel shows a fault."""
+        many = len(self._wrong) >= _SEVERAL
+        return many and all((fault.kind, fault.line) in wrong for wrong in self._wrong)
+
+
+def tried(space: Space, run: Run) -> Tried:
+    """Find a call that a function accepts, and what goes wrong with it and with others like it."""
+    counted = _Counted(run)
+    draft, runs = _searched(space, counted)
+    call = _ordinary(space, draft)[0]
+    first = runs[0]
+    if reached(first) in (Reached.REFUSED, Reached.LAUNCHED_NOTHING):
+        error = first.get("error")
+        why = error["text"] if error is not None else "no call launched a kernel"
+        return Tried(space.function, None, why, runs=counted.count)
+    clean = all(is_clean(one) for one in runs)
+    sightings: tuple[Sighting, ...]
+    if clean:
+        sightings = tuple(_probed(space, draft, counted))
+    else:
+        pairs = [*zip(_ordinary(space, draft), runs, strict=True)]
+        sightings = tuple(
+            Sighting(f, c, True) for c, one in pairs for f in faults(one)
+            if f.kind in _WITHOUT_DATA or counted.is_always(f)
+        )  # fmt: skip
+    return Tried(space.function, call, "", clean, sightings, counted.count)
+
+
+def _leading(space: Space, draft: Draft) -> frozenset[str]:
+    """The symbols that no tensor has among its last two axes."""
+    shapes = space.shapes(space.decided(draft)).values()
+    last = {axis for axes in shapes for axis in axes[-2:]}
+    return frozenset(str(a) for axes in shapes for a in axes if a not in last)
+
+
+def _ordinary(space: Space, draft: Draft) -> list[DraftedCall]:
+    symbols, leading = space.symbols(draft), _leading(space, draft)
+    return [
+        space.call(draft, extents.ordinary(symbols, leading, turned=turned))
+        for turned in (False, True)
+    ]
+
+
+Scores = tuple[tuple[int, int, int], ...]
+
+
+def _searched(space: Space, run: Run) -> tuple[Draft, list[DraftedRun]]:
+    """The draft that comes furthest, and its runs with both orders of sizes."""
+    best = space.first
+    runs = _both(space, best, run)
+    for _ in range(_ROUNDS):
+        if all(is_clean(one) for one in runs):
+            break
+        better = _improved(space, best, runs, run)
+        if better is None:
+            break
+        best, runs = better
+    return best, runs
+
+
+def _improved(
+    space: Space, best: Draft, runs: Sequence[DraftedRun], run: Run
+) -> tuple[Draft, list[DraftedRun]] | None:
+    """The best draft that has one other option; the first with nothing wrong, where there is."""
+    others = _by_relevance(space, best, runs)[:_MOST]
+    top, found = _score(runs), None
+    for at in range(0, len(others), _CHUNK):
+        chunk = others[at : at + _CHUNK]
+        firsts = run([_ordinary(space, draft)[0] for draft in chunk])
+        hopeful = sorted(
+            zip(firsts, chunk, strict=False), key=lambda one: score(one[0]), reverse=True
+        )
+        for first, draft in hopeful[:2]:
+            if score(first) < top[0]:
+                continue
+            both = [first, *run([_ordinary(space, draft)[1]])]
+            if _score(both) > top:
+                top, found = _score(both), (draft, both)
+            if all(is_clean(one) for one in both):
+                return draft, both
+    return found
+
+
+_COSTS = {"same": 0, "contents": 1, "value": 1, "shape": 2, "dtype": 3}
+
+
+def _by_relevance(space: Space, draft: Draft, runs: Sequence[DraftedRun]) -> list[Draft]:
+    """Drafts with one other option, those first that change what a fault or an error names, and
+    of these equal extents before other shapes and types."""
+    said = " ".join(fault.text for one in runs for fault in faults(one))
+    lines = " ".join(space.line(one.get("error")) for one in runs)
+    words = set(re.findall(r"\w+", f"{said} {lines}"))
+    shapes = space.shapes(space.decided(draft))
+    words |= {str(axis) for name, axes in shapes.items() if name in words for axis in axes}
+    found = sorted(
+        space.neighbours(draft), key=lambda one: (one[0].name not in words, _COSTS[one[0].what])
+    )
+    return [other for _, other in found]
+
+
+def _both(space: Space, draft: Draft, run: Run) -> list[DraftedRun]:
+    return run(_ordinary(space, draft))
+
+
+def _score(runs: Sequence[DraftedRun]) -> Scores:
+    return tuple(sorted(score(one) for one in runs))
+
+
+def _probed(space: Space, draft: Draft, run: Run) -> Iterator[Sighting]:
+    """What goes wrong with other extents, layouts and configurations.
+
+    A fault with an odd extent counts where the powers of two around that extent show none: then
+    no order of two extents that the function takes for granted is broken.
+    """
+    symbols, leading = space.symbols(draft), _leading(space, draft)
+    usual = extents.ordinary(symbols, leading)
+    small = extents.odd(symbols, leading)
+    calls = [space.call(draft, {**usual, symbol: small[symbol]}) for symbol in symbols]
+    runs = run(calls)
+    willing = dict(usual)
+    for symbol, call, one in zip(symbols, calls, runs, strict=False):
+        found = [*faults(one)]
+        if reached(one) is Reached.ENDED and not found:
+            willing[symbol] = small[symbol]
+        elif found and _is_clean_around(space, draft, usual, symbol, small[symbol], run):
+            yield from (Sighting(fault, call, False) for fault in found)
+    yield from _compared(space, draft, usual, willing, run)
+    yield from _of_halves(space, draft, usual, run)
+
+
+def _compared(
+    space: Space, draft: Draft, usual: Mapping[str, int], odd: Mapping[str, int], run: Run
+) -> Iterator[Sighting]:
+    """What differs between a call and the same call with something changed.
+
+    With ordinary extents a change is tried first: one that makes a difference there is none that
+    right results do not depend on, but for the layout of a tensor whose strides are read.
+    """
+    firsts = [space.call(draft, usual), space.call(draft, odd)]
+    calls = [*firsts]
+    kinds: list[tuple[Wrong, str]] = []
+    for kind, said, change in _changes(space, draft):
+        for like in (0, 1):
+            calls.append({**change(firsts[like]), "like": like})
+        kinds.append((kind, said))
+    if layouts := space.layouts(draft):
+        for like, sizes in enumerate((usual, odd)):
+            calls.append({**space.call(draft, sizes, layouts=layouts), "like": like})
+        kinds.append((Wrong.LAYOUT, "the same values in another layout"))
+    runs = run(calls)
+    if len(runs) < len(calls) or not all(is_clean(one) for one in runs[:2]):
+        if runs and reached(runs[-1]) is Reached.ENDED and len(runs) > 1:
+            yield from (Sighting(fault, calls[1], False) for fault in faults(runs[1]))
+        return
+    for number, (kind, said) in enumerate(kinds):
+        at = 2 + 2 * number
+        both = runs[at : at + 2]
+        yield from _differing(kind, said, calls[at : at + 2], both)
+
+
+def _differing(
+    kind: Wrong, said: str, calls: Sequence[DraftedCall], runs: Sequence[DraftedRun]
+) -> Iterator[Sighting]:
+    if any(reached(one) is not Reached.ENDED for one in runs):
+        return
+    is_sure = kind in (Wrong.LAYOUT, Wrong.LANES)
+    if runs[0].get("difference") and not is_sure:
+        return
+    for call, one, is_ordinary in zip(calls, runs, (True, False), strict=True):
+        if one.get("difference"):
+            text = f"{one['difference']} with {said}"
+            yield Sighting(Fault(kind, 0, text), call, is_ordinary)
+            return
+
+
+Change = Callable[[DraftedCall], DraftedCall]
+
+
+def _changes(space: Space, draft: Draft) -> Iterator[tuple[Wrong, str, Change]]:
+    """What right results do not depend on: (kind, in words, the call changed so)."""
+
+    def varied(variation: Variation) -> Change:
+        return lambda call: {**call, "variation": variation}
+
+    yield (
+        Wrong.LANES,
+        "other contents of masked lanes that have no `other`",
+        varied({"lanes": True}),
+    )
+    yield Wrong.TILES, "tiles twice as long as the next power of two", varied({"doubled": True})
+    for size in space.tiles:
+        for other in (size // 2, size * 2):
+            said = f"{other} instead of {size} in the function"
+            yield Wrong.TILES, said, varied({"tiles": [size, other]})
+    for number in range(1, _CONFIGS):
+        yield Wrong.TILES, f"configuration {number + 1}", varied({"config": number})
+
+
+def _of_halves(
+    space: Space, draft: Draft, usual: Mapping[str, int], run: Run
+) -> Iterator[Sighting]:
+    """What 16-bit floats show that 32-bit ones do not."""
+    call = space.call(draft, usual)
+    for dtype in ("float16", "bfloat16"):
+        half = _retyped(call, dtype)
+        if half == call:
+            return
+        found = [fault for one in run([half]) for fault in faults(one)]
+        yield from (Sighting(fault, half, True) for fault in found if fault.kind is Wrong.DTYPE)
+
+
+def _retyped(call: DraftedCall, dtype: str) -> DraftedCall:
+    arguments: dict[str, DraftedArgument] = {
+        name: {**one, "dtype": dtype} if "shape" in one and one["dtype"] == "float32" else one
+        for name, one in call["arguments"].items()
+    }  # fmt: skip
+    return {**call, "arguments": arguments}
+
+
+def _is_clean_around(
+    space: Space, draft: Draft, usual: Mapping[str, int], symbol: str, size: int, run: Run
+) -> bool:
+    """Whether nothing is wrong with the powers of two below and above an extent."""
+    below = 1 << (size.bit_length() - 1)
+    calls = [space.call(draft, {**usual, symbol: n}) for n in (below, 2 * below)]
+    return all(is_clean(one) for one in run(calls))

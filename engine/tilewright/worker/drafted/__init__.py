@@ -1,0 +1,1 @@
+"""Calls of host functions on drafted inputs."""

@@ -1,0 +1,203 @@
+"""Running calls of a file's functions in the interpreter, each on memory of its own."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+from triton.errors import TritonError
+from triton.language.semantic import IncompatibleTypeErrorImpl
+from triton.runtime import interpreter
+
+from ..inputs import tensor_files
+from ..launches import hooks
+from ..loading import host_timeout, partial_import
+from ..memcheck import access_monitor, allocator_hooks, poison, redzones
+from ..memcheck.containment import ContainedWatch, contained
+from ..protocol import JobError
+from . import contents, errors
+from .variations import varied, with_tiles
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..messages.drafted import (
+        DraftedArgument,
+        DraftedCall,
+        DraftedResult,
+        DraftedRun,
+        RunError,
+        RunFault,
+    )
+
+_FAILURES = (
+    *partial_import.FAILURES, host_timeout.TookTooLongError, interpreter.InterpreterError,
+    TritonError, IncompatibleTypeErrorImpl,
+)  # fmt: skip
+_TOLERANCES = {torch.float64: 1e-6, torch.float32: 2e-3, torch.float16: 2e-2, torch.bfloat16: 6e-2}
+_NARROW = 0.25
+Results = dict[str, Any]
+
+
+class Runs:
+    """Calls of one file's functions, one after the other.
+
+    Args:
+        module: the file, imported within the interpreter's surroundings.
+        path: its place.
+        seconds: that a call may take.
+    """
+
+    def __init__(self, module: ModuleType, path: str, seconds: float) -> None:
+        self._module = module
+        self._path = path
+        self._seconds = seconds
+        self._results: list[Results] = []
+
+    def run(self, call: DraftedCall) -> DraftedRun:
+        """What came of a call; never raises for what the file does."""
+        variation = call.get("variation") or {}
+        target = self._target(call["function"])
+        if tiles := variation.get("tiles"):
+            target = with_tiles(target, self._module, self._path, (tiles[0], tiles[1])) or target
+        torch.manual_seed(0)
+        bands = redzones.Bands()
+        watch = ContainedWatch(interpreter._interpreter, bands)
+        configs: dict[str, int] = {}
+        error: RunError | None = None
+        returned: Any = None
+        with torch._C.DisableTorchFunction():
+            made = {
+                name: contents.argument_of(name, one) for name, one in call["arguments"].items()
+            }
+            given = bands.place_all(dict(made), "input")
+        start = time.perf_counter()
+        with (
+            torch.no_grad(), allocator_hooks.Guard(bands), access_monitor.watching(watch),
+            contained(watch), poison.Poison(), hooks.counted() as counts,
+            hooks.one_config(int(variation.get("config") or 0), configs), varied(variation),
+        ):  # fmt: skip
+            try:
+                with host_timeout.limited(self._seconds):
+                    returned = _called(target, call["arguments"], given)
+            except _FAILURES as raised:
+                error = errors.error_of(raised, self._path)
+        seconds = time.perf_counter() - start
+        with torch._C.DisableTorchFunction():
+            return self._run(call, made, given, returned, bands, watch) | {
+                "error": error, "seconds": seconds, "launches": dict(counts),
+                "configs": max(configs.values(), default=1),
+            }  # fmt: skip
+
+    def _run(
+        self, call: DraftedCall, made: Results, given: Results, returned: Any,
+        bands: redzones.Bands, watch: ContainedWatch,
+    ) -> DraftedRun:  # fmt: skip
+        """What is seen of a call after it."""
+        try:
+            leaves, _ = tensor_files.flatten(returned)
+        except JobError:
+            leaves = {}
+        early = [
+            redzones.Fault(
+                f"reads {one.elements} elements of {one.text} before it is written", one.lines
+            )
+            for one in watch.contents.unwritten()
+        ]
+        changed = [
+            name for name, value in made.items()
+            if isinstance(value, torch.Tensor) and not _same_bits(value, given[name])
+        ]  # fmt: skip
+        results = {name: one for name, one in leaves.items() if isinstance(one, torch.Tensor)}
+        results |= {f"input {name}": given[name] for name in changed}
+        self._results.append({name: one.detach().clone() for name, one in results.items()})
+        outside = [*watch.faults(), *bands.out_of_bounds(leaves)]
+        found: DraftedRun = {
+            "outside": self._faults(outside), "races": self._faults(bands.races()),
+            "early": self._faults(early), "changed": changed,
+            "results": [_result(name, one) for name, one in results.items()],
+        }  # fmt: skip
+        if (like := call.get("like")) is not None:
+            found["difference"] = difference(self._results[like], self._results[-1])
+        return found
+
+    def _target(self, name: str) -> Any:
+        found: Any = self._module
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+    def _faults(self, found: Sequence[redzones.Fault]) -> list[RunFault]:
+        begin = f"{Path(self._path).name}:"
+        return [
+            {
+                "text": one.text,
+                "lines": [int(at.removeprefix(begin)) for at in one.lines if at.startswith(begin)],
+            }
+            for one in found
+        ]
+
+
+def _called(target: Any, arguments: Mapping[str, DraftedArgument], given: Mapping[str, Any]) -> Any:
+    """Arguments by position come first; those named with "=" by keyword."""
+    named = {name.removeprefix("="): given[name] for name in arguments if name.startswith("=")}
+    return target(*(given[name] for name in arguments if not name.startswith("=")), **named)
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    whole = (
+        one.contiguous().view(-1).view(torch.uint8),
+        other.contiguous().view(-1).view(torch.uint8),
+    )
+    return torch.equal(*whole)
+
+
+def _is_returned(given: torch.Tensor, leaves: Mapping[str, Any]) -> bool:
+    """Whether a result lies in the memory of an input."""
+    where = given.untyped_storage().data_ptr()
+    tensors = (one for one in leaves.values() if isinstance(one, torch.Tensor))
+    return any(one.untyped_storage().data_ptr() == where for one in tensors)
+
+
+def _result(name: str, tensor: torch.Tensor) -> DraftedResult:
+    written = poison.written(tensor)
+    finite = 0
+    if tensor.is_floating_point():
+        bad = ~torch.isfinite(tensor.float())
+        finite = int((bad if written is None else bad & written).sum())
+    return {
+        "name": name, "shape": [int(size) for size in tensor.shape],
+        "dtype": tensor_files.dtype_name(tensor.dtype), "elements": tensor.numel(),
+        "unwritten": 0 if written is None else int((~written).sum()), "not_finite": finite,
+    }  # fmt: skip
+
+
+def difference(first: Results, second: Results) -> str | None:
+    """What is different between the results of two calls, beyond rounding; None for nothing."""
+    for name, one in first.items():
+        other = second.get(name)
+        if other is None or one.shape != other.shape or one.dtype != other.dtype:
+            return f"{name} is another kind of result"
+        told = _of_values(one, other)
+        if told:
+            return f"{name} {told}"
+    return None
+
+
+def _of_values(one: torch.Tensor, other: torch.Tensor) -> str:
+    if not one.numel():
+        return ""
+    a, b = one.double(), other.double()
+    both = torch.isfinite(a) & torch.isfinite(b)
+    same = both | (a == b) | (torch.isnan(a) & torch.isnan(b))
+    scale = float(a[both].abs().max()) if bool(both.any()) else 0.0
+    tolerance = _TOLERANCES.get(one.dtype, _NARROW) if one.is_floating_point() else 0.0
+    slack = tolerance * max(scale, 1e-6) if one.is_floating_point() else 1.0
+    wrong = ~same | ((a - b).abs() > slack) & both
+    count = int(wrong.sum())
+    return f"differs in {count} of {one.numel()} elements" if count else ""

@@ -1,0 +1,104 @@
+"""Calls of a file's functions on inputs drafted from its text, and what came of them."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from .envelope import Job
+from .parts import Plain
+
+
+class DraftedArgument(TypedDict, total=False):
+    """A tensor where it has a ``shape``, a torch dtype where it has only a ``dtype``, else a
+    ``value``.
+
+    ``contents`` of a tensor is a family of ``drafted.contents``; ``layout`` one of
+    ``inputs.layouts``.
+    """
+
+    shape: list[int]
+    dtype: str
+    contents: str
+    layout: str
+    value: Plain
+
+
+class Variation(TypedDict, total=False):
+    """What a call is made with instead of the usual: see ``drafted.variations``; ``tiles`` is a
+    size that the function states and the one in its place, ``config`` a configuration's number."""
+
+    lanes: bool
+    doubled: bool
+    tiles: list[int]
+    config: int
+
+
+class DraftedCall(TypedDict):
+    """A call; ``like``: the number of an earlier one of the job whose results must be the same."""
+
+    function: str
+    arguments: dict[str, DraftedArgument]
+    variation: NotRequired[Variation]
+    like: NotRequired[int]
+
+
+class RunError(TypedDict):
+    """Why a call ended early: ``line`` is the innermost of the file, ``host_line`` of host code;
+    ``by`` is who raised it."""
+
+    kind: str
+    text: str
+    line: int | None
+    host_line: int | None
+    by: Literal["host", "launch", "kernel", "torch"]
+
+
+class RunFault(TypedDict):
+    """An access, a race or an early load, in words; ``lines`` of the file."""
+
+    text: str
+    lines: list[int]
+
+
+class DraftedResult(TypedDict):
+    """A tensor that came back, or that was given and changed."""
+
+    name: str
+    shape: list[int]
+    dtype: str
+    unwritten: int
+    not_finite: int
+    elements: int
+
+
+class DraftedRun(TypedDict, total=False):
+    """``changed``: inputs that hold something else afterwards, ``returned`` those of them that came
+    back; ``difference``: between the results and those of the call that they must be ``like``."""
+
+    error: RunError | None
+    seconds: float
+    launches: dict[str, int]
+    configs: int
+    outside: list[RunFault]
+    races: list[RunFault]
+    early: list[RunFault]
+    changed: list[str]
+    returned: list[str]
+    results: list[DraftedResult]
+    difference: str | None
+
+
+class DraftedRuns(TypedDict):
+    """A run a call, in order; ``failure``: why the file cannot be imported, and then no runs."""
+
+    runs: list[DraftedRun]
+    failure: RunError | None
+
+
+class DraftedJob(Job[DraftedRuns]):
+    """Run calls in the interpreter; each may take ``seconds``."""
+
+    kind: Literal["drafted"]
+    module: str
+    calls: list[DraftedCall]
+    seconds: float
