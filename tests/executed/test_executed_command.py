@@ -10,7 +10,7 @@ from tilewright.cli.app import app
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 
-TEXT = '''\
+TEXT = """\
 import torch
 import triton
 import triton.language as tl
@@ -35,7 +35,7 @@ def rows(x):
 def refusing(x):
     raise ValueError("not for any x")
     rows_kernel[(1,)](x, x, x, 1, B=16)
-'''
+"""
 
 
 def _found(tmp_path: Path, **parts: str) -> tuple[list[tuple[str, int, str]], str]:
