@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import triton_kernels
+from tilewright.analysis.detectors.correctness.counterexamples import outside
 from tilewright.analysis.detectors.correctness.masks import (
     additive_parts,
     is_all_bounds,
@@ -86,9 +87,11 @@ def param_smaller_than_index_range(module: Module, context: AnalysisContext) -> 
 
 def _unmasked(module: Module, context: AnalysisContext, kinds: frozenset[str]) -> Iterator[Finding]:
     for kernel, flow in triton_kernels(module):
-        if _returns_early(kernel):
-            continue
         launches = [launch for launch in context.launches if launch.kernel == kernel.name]
+        if _returns_early(kernel):
+            if not launches:
+                yield from outside(module, kernel, kinds)
+            continue
         bare = [a for a in flow.accesses if a.kind in kinds and _is_bare(a)]
         if not launches:
             yield from _derived(module, kernel, flow, bare, kinds)
@@ -117,7 +120,8 @@ def _derived(
     if "load" in kinds:
         for further in (local_index, unchecked_blocks, before_first):
             found = found or list(further(module, kernel, flow))
-    yield from found or in_a_loop_of_blocks(module, kernel, flow, bare)
+    found = found or list(in_a_loop_of_blocks(module, kernel, flow, bare))
+    yield from found or outside(module, kernel, kinds)
 
 
 def _omits(access: Access) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
+from tilewright.analysis.detectors.correctness.counterexamples import unwritten
 from tilewright.analysis.detectors.correctness.masks import is_all_bounds, terms, unexpanded
 from tilewright.analysis.detectors.correctness.reach import (
     exact_offsets,
@@ -191,8 +192,9 @@ def output_not_fully_written(module: Module, context: AnalysisContext) -> Iterat
         captured = [facts for facts in context.launches if facts.kernel == kernel.name]
         launches = module.launches_of(kernel.name)
         if not captured and launches:
-            yield from rounded_down(module, kernel, flow, partial(_is_used_again, module))
-            yield from _half_written(module, kernel, flow)
+            found = list(rounded_down(module, kernel, flow, partial(_is_used_again, module)))
+            found += _half_written(module, kernel, flow)
+            yield from found or unwritten(module, kernel)
         if len(captured) != 1 or len(launches) != 1 or flow.may_write_unknown:
             continue
         numbers = Numbers.of_launch(captured[0])

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.correctness.counterexamples import shared
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
@@ -25,26 +26,35 @@ _ADVICE = 2
 def race_on_store(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A store whose address is the same in programs that store different values."""
     for kernel, flow in triton_kernels(module):
-        stores = [
-            a
-            for a in flow.accesses
-            if a.kind == "store" and not a.branches and not _may_have_no_turn(flow, a)
-        ]
-        if not stores or _has_turns(module, kernel, flow):
-            continue
-        tiles = tiles_of(module, kernel, context)
-        for store in stores:
-            axis = _shared_axis(tiles, flow, store)
-            if axis is not None and not _is_single(module, kernel, context, axis):
-                base = store.base or _block_base(store)
-                yield Finding(
-                    module.index.range_of(store.node),
-                    f"Every program along axis {axis} of the grid stores its own value to the same "
-                    f"place of {base}: which one stays is a matter of chance.",
-                    kernel.name,
-                )
-            elif axis is None:
-                yield from _repeated(module, kernel, flow, context, tiles, store)
+        found = list(_known_races(module, context, kernel, flow))
+        is_captured = any(launch.kernel == kernel.name for launch in context.launches)
+        yield from found or (() if is_captured else shared(module, kernel))
+
+
+def _known_races(
+    module: Module, context: AnalysisContext, kernel: Kernel, flow: Flow
+) -> Iterator[Finding]:
+    """The stores whose address lacks the program of some axis."""
+    stores = [
+        a
+        for a in flow.accesses
+        if a.kind == "store" and not a.branches and not _may_have_no_turn(flow, a)
+    ]
+    if not stores or _has_turns(module, kernel, flow):
+        return
+    tiles = tiles_of(module, kernel, context)
+    for store in stores:
+        axis = _shared_axis(tiles, flow, store)
+        if axis is not None and not _is_single(module, kernel, context, axis):
+            base = store.base or _block_base(store)
+            yield Finding(
+                module.index.range_of(store.node),
+                f"Every program along axis {axis} of the grid stores its own value to the same "
+                f"place of {base}: which one stays is a matter of chance.",
+                kernel.name,
+            )
+        elif axis is None:
+            yield from _repeated(module, kernel, flow, context, tiles, store)
 
 
 def _repeated(

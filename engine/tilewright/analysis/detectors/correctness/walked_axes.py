@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tilewright.analysis.detectors.common import triton_kernels
+from tilewright.analysis.detectors.correctness.counterexamples import with_other_strides
 from tilewright.analysis.detectors.correctness.masks import (
     additive_parts,
     unexpanded,
@@ -91,13 +92,15 @@ def stride_of_other_tensor(module: Module, context: AnalysisContext) -> Iterator
     """An address made with another tensor's stride, where its own tensor's are passed too."""
     for kernel, flow in triton_kernels(module):
         launches = [x for x in module.launches_of(kernel.name) if x.is_certain]
-        walked = list(_walked(flow)) if launches else []
+        walked, is_found = list(_walked(flow)) if launches else [], False
         for launch in launches if walked else ():
             finding = next(_foreign(module, kernel, launch, walked), None)
             if finding is not None:
                 yield finding
-        if launches:
-            yield from unlike_allocation(module, kernel, flow)
+            is_found = is_found or finding is not None
+        if launches and not is_found:
+            found = list(unlike_allocation(module, kernel, flow))
+            yield from found or with_other_strides(module, kernel)
 
 
 def _foreign(

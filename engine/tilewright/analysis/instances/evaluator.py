@@ -1,0 +1,496 @@
+"""Python as host functions and kernels use it, evaluated at chosen sizes; nothing of it runs.
+
+What is not modelled is ``UNKNOWN``. A condition that is unknown makes what it decides unknown.
+"""
+
+import ast
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any
+
+from tilewright.analysis.flow import assigned_names
+from tilewright.analysis.instances.model import (
+    UNKNOWN,
+    Dim,
+    Dotted,
+    Function,
+    Infeasible,
+    Known,
+    Method,
+    Unfollowed,
+    Unknown,
+    keys_of,
+)
+from tilewright.analysis.instances.operators import (
+    BINARY,
+    BUILTIN_CALLS,
+    COMPARE,
+    FAILURES,
+    PLAIN,
+    has_unknown,
+    is_block,
+)
+from tilewright.source.constants import Evaluator as Constants
+from tilewright.source.constants import Undecidable
+from tilewright.source.model import Module
+from tilewright.source.parse import module_constants
+
+_GREATEST = 1 << 62
+_DEEPEST = 40
+
+
+class End(Enum):
+    """How a block of statements ended."""
+
+    RETURN = "return"
+    BREAK = "break"
+    CONTINUE = "continue"
+
+
+class Evaluator:
+    """Evaluates expressions and statements; host functions and kernels add what is theirs."""
+
+    def __init__(self, module: Module, steps: int, scale: int = 1) -> None:
+        self.module = module
+        self.scale = scale
+        self.env: dict[str, Known] = {}
+        self.result: Known = None
+        self.steps = steps
+        self.depth = 0
+        self._globals: dict[str, Known] = module.memo.setdefault((Evaluator, scale), {})
+        self._nodes: dict[type[ast.AST], Callable[[Any], Known]] = {
+            ast.Constant: lambda node: self.scaled(node.value),
+            ast.Name: self._name,
+            ast.Attribute: self._attribute,
+            ast.Subscript: self._subscript,
+            ast.BinOp: self._binary,
+            ast.UnaryOp: self._unary,
+            ast.Compare: self._compare,
+            ast.BoolOp: self._bool,
+            ast.IfExp: self._choice,
+            ast.Call: self._call,
+            ast.Tuple: lambda node: tuple(self._elements(node.elts)),
+            ast.List: lambda node: list(self._elements(node.elts)),
+            ast.Dict: self._dict,
+            ast.Lambda: lambda node: Function(node, self.env),
+        }
+        self._statements: dict[type[ast.stmt], Callable[[Any], End | None]] = {
+            ast.Assign: self._assign,
+            ast.AnnAssign: self._annotated,
+            ast.AugAssign: self._augmented,
+            ast.Expr: self._expression,
+            ast.Return: self._return,
+            ast.If: self._if,
+            ast.For: self._for,
+            ast.While: self._while,
+            ast.With: lambda node: self.run(node.body),
+            ast.Assert: self._assert,
+            ast.Raise: self._raise,
+            ast.Break: lambda node: End.BREAK,
+            ast.Continue: lambda node: End.CONTINUE,
+            ast.Pass: lambda node: None,
+            ast.FunctionDef: self._function,
+        }
+
+    # What hosts and kernels differ in.
+
+    def call(
+        self, node: ast.Call, function: Known, given: list[Known], named: dict[str, Known]
+    ) -> Known:
+        """The result of a call."""
+        raise NotImplementedError
+
+    def member(self, owner: Known, name: str) -> Known:
+        """``owner.name``."""
+        raise NotImplementedError
+
+    def item(self, node: ast.Subscript, owner: Known) -> Known:
+        """``owner[...]`` of what is no container of Python's."""
+        raise NotImplementedError
+
+    def computed(self, op: type[ast.operator], one: Known, two: Known) -> Known:
+        """An operation on what is no plain number."""
+        raise NotImplementedError
+
+    def compared(self, op: type[ast.cmpop], one: Known, two: Known) -> Known:
+        """A comparison of what is no plain number."""
+        raise NotImplementedError
+
+    def undecided(self, node: ast.If) -> End | None:
+        """Run what an unknown condition decides."""
+        raise NotImplementedError
+
+    def endless(self, node: ast.For | ast.While) -> None:
+        """Run a loop whose turns are not known."""
+        raise NotImplementedError
+
+    def asked_to_round(self, value: Known) -> None:
+        """A size is rounded to blocks, or bounds indices."""
+
+    # Expressions.
+
+    def scaled(self, value: Known) -> Known:
+        """A number that the text states; lengths of blocks are made smaller by ``scale``."""
+        return value // self.scale if self.scale > 1 and is_block(value) else value
+
+    def value(self, node: ast.expr) -> Known:
+        """The value of an expression."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise Unfollowed("too many steps")
+        found = self._nodes.get(type(node))
+        if found is None:
+            return UNKNOWN
+        try:
+            return found(node)
+        except FAILURES:
+            self.failed(node)
+            return UNKNOWN
+
+    def failed(self, node: ast.expr) -> None:
+        """An operation is not one of Python's, or of what is modelled."""
+
+    def _elements(self, nodes: list[ast.expr]) -> Iterator[Known]:
+        for node in nodes:
+            if not isinstance(node, ast.Starred):
+                yield self.value(node)
+                continue
+            parts = self.value(node.value)
+            if not isinstance(parts, tuple | list):
+                raise Unfollowed("unknown elements")
+            yield from parts
+
+    def _name(self, node: ast.Name) -> Known:
+        if node.id in self.env:
+            return self.env[node.id]
+        if node.id not in self._globals:
+            self._globals[node.id] = self._global(node)
+        return self._globals[node.id]
+
+    def _global(self, node: ast.Name) -> Known:
+        constants = module_constants(self.module.tree)
+        if node.id in constants:
+            try:
+                return self.scaled(Constants(constants, {}, self.module.names).value(node))
+            except Undecidable:
+                return UNKNOWN
+        return Dotted(self.module.names.resolve(node) or node.id)
+
+    def _attribute(self, node: ast.Attribute) -> Known:
+        owner = self.value(node.value)
+        if isinstance(owner, Dotted):
+            return Dotted(f"{owner.name}.{node.attr}")
+        return UNKNOWN if isinstance(owner, Unknown) else self.member(owner, node.attr)
+
+    def _subscript(self, node: ast.Subscript) -> Known:
+        owner = self.value(node.value)
+        if isinstance(owner, tuple | list | dict):
+            return self._element(owner, node.slice)
+        return self.item(node, owner)
+
+    def _element(self, owner: Any, index: ast.expr) -> Known:
+        if isinstance(index, ast.Slice):
+            parts = (index.lower, index.upper, index.step)
+            return owner[slice(*(None if part is None else self.value(part) for part in parts))]
+        key = self.value(index)
+        return UNKNOWN if isinstance(key, Unknown) else owner[key]
+
+    def _binary(self, node: ast.BinOp) -> Known:
+        one, two = self.value(node.left), self.value(node.right)
+        return self.operation(type(node.op), one, two)
+
+    def operation(self, op: type[ast.operator], one: Known, two: Known) -> Known:
+        """``one op two``."""
+        if not isinstance(one, PLAIN) or not isinstance(two, PLAIN):
+            return self.computed(op, one, two)
+        if op is ast.FloorDiv and isinstance(one, Dim) and one.is_raised:
+            self.asked_to_round(one)
+        elif op is ast.FloorDiv and isinstance(one, Dim) and isinstance(two, Dim):
+            _demand_exact(one, two)
+        if op is ast.Mod:
+            self.divided(one, two)
+        if op in (ast.Pow, ast.LShift) and not (isinstance(two, int) and 0 <= two < 64):
+            return UNKNOWN
+        result = BINARY[op](one, two) if op in BINARY else UNKNOWN
+        return UNKNOWN if isinstance(result, int) and abs(result) > _GREATEST else result
+
+    def divided(self, one: Known, two: Known) -> None:
+        """The remainder of a number is asked for."""
+
+    def _unary(self, node: ast.UnaryOp) -> Known:
+        value = self.value(node.operand)
+        if isinstance(node.op, ast.Not):
+            truth = self.truth(value)
+            return UNKNOWN if truth is None else not truth
+        if isinstance(value, int | float):
+            return -value if isinstance(node.op, ast.USub) else ~int(value)
+        if isinstance(node.op, ast.USub):
+            return self.computed(ast.Sub, 0, value)
+        return self.computed(ast.BitXor, value, True) if value is not UNKNOWN else UNKNOWN
+
+    def _compare(self, node: ast.Compare) -> Known:
+        left = self.value(node.left)
+        result: Known = True
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.value(right_node)
+            step = self.comparison(type(op), left, right)
+            if len(node.ops) == 1:
+                return step
+            truth = self.truth(step)
+            if truth is None:
+                return UNKNOWN
+            result = result and truth
+            left = right
+        return result
+
+    def comparison(self, op: type[ast.cmpop], one: Known, two: Known) -> Known:
+        """``one op two``."""
+        if op in (ast.Is, ast.IsNot):
+            same = self.same(one, two)
+            return UNKNOWN if same is None else same is (op is ast.Is)
+        if isinstance(one, Unknown) or isinstance(two, Unknown):
+            return UNKNOWN
+        if op in (ast.In, ast.NotIn):
+            return self._contained(op, one, two)
+        if isinstance(one, PLAIN) and isinstance(two, PLAIN):
+            return UNKNOWN if has_unknown(one) or has_unknown(two) else COMPARE[op](one, two)
+        return self.compared(op, one, two)
+
+    def _contained(self, op: type[ast.cmpop], one: Known, two: Known) -> Known:
+        is_known = isinstance(one, PLAIN) and isinstance(two, tuple | list | dict | str)
+        if not is_known or has_unknown(two):
+            return UNKNOWN
+        return (one in two) is (op is ast.In)
+
+    def same(self, one: Known, two: Known) -> bool | None:
+        """``one is two``."""
+        if isinstance(one, Unknown | Dotted) or isinstance(two, Unknown | Dotted):
+            return None
+        return one is two if one is None or two is None or isinstance(one, bool) else None
+
+    def _bool(self, node: ast.BoolOp) -> Known:
+        is_and, is_open = isinstance(node.op, ast.And), False
+        value: Known = is_and
+        for part in node.values:
+            value = self.value(part)
+            truth = self.truth(value)
+            is_open = is_open or truth is None
+            if truth is not None and truth is not is_and:
+                return value
+        return UNKNOWN if is_open else value
+
+    def _choice(self, node: ast.IfExp) -> Known:
+        truth = self.truth(self.value(node.test))
+        if truth is None:
+            return UNKNOWN
+        return self.value(node.body if truth else node.orelse)
+
+    def truth(self, value: Known) -> bool | None:
+        """Whether a value is true; None where that is not known."""
+        return bool(value) if isinstance(value, PLAIN) else None
+
+    def _dict(self, node: ast.Dict) -> Known:
+        found: dict[Known, Known] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                found.update(self.value(value))
+            else:
+                found[self.value(key)] = self.value(value)
+        return found
+
+    def _call(self, node: ast.Call) -> Known:
+        function: Known
+        if isinstance(node.func, ast.Attribute):
+            owner = self.value(node.func.value)
+            name = node.func.attr
+            function = (
+                Dotted(f"{owner.name}.{name}") if isinstance(owner, Dotted) else Method(owner, name)
+            )
+        else:
+            function = self.value(node.func)
+        try:
+            given = list(self._elements(node.args))
+        except Unfollowed:
+            given, function = [], UNKNOWN
+        named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
+        if isinstance(function, Dotted) and function.name in BUILTIN_CALLS and not named:
+            return self._builtin(function.name, given)
+        return self.call(node, function, given, named)
+
+    def _builtin(self, name: str, given: list[Known]) -> Known:
+        if not all(isinstance(value, PLAIN) for value in given):
+            return self.call(ast.Call(ast.Name(name), [], []), Dotted(name), given, {})
+        if name in ("min", "max"):
+            for value in given:
+                self.asked_to_round(value)
+        if name == "int" and len(given) == 1 and isinstance(given[0], int):
+            return given[0]
+        return BUILTIN_CALLS[name](*given)
+
+    def apply(self, function: Function, given: list[Known]) -> Known:
+        """The result of a lambda, or of a function of the text."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise Unfollowed("too deep")
+        names = [argument.arg for argument in function.node.args.args]
+        outer, self.env = self.env, {**function.env, **dict(zip(names, given, strict=False))}
+        held, self.result = self.result, None
+        try:
+            if isinstance(function.node, ast.Lambda):
+                return self.value(function.node.body)
+            self.run(function.node.body)
+            return self.result
+        finally:
+            self.env, self.result = outer, held
+            self.depth -= 1
+
+    # Statements.
+
+    def run(self, body: list[ast.stmt]) -> End | None:
+        """Run statements in their order."""
+        for statement in body:
+            found = self._statements.get(type(statement))
+            if found is None:
+                self.forget([statement])
+                continue
+            end = found(statement)
+            if end is not None:
+                return end
+        return None
+
+    def forget(self, body: list[ast.stmt]) -> None:
+        """The names that statements may set are unknown behind them."""
+        for name in assigned_names(body):
+            self.env[name] = UNKNOWN
+
+    def _assign(self, node: ast.Assign) -> None:
+        value = self.value(node.value)
+        for target in node.targets:
+            self.bind(target, value)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.bind(node.target, self.value(node.value))
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name):
+            before = self.value(ast.Name(node.target.id, ast.Load()))
+            try:
+                result = self.operation(type(node.op), before, self.value(node.value))
+            except FAILURES:
+                result = UNKNOWN
+            self.bind(node.target, result)
+        else:
+            self.changed(node.target)
+            self.value(node.value)
+
+    def changed(self, target: ast.expr) -> None:
+        """Something writes through a name."""
+
+    def bind(self, target: ast.expr, value: Known) -> None:
+        """Give a target its value."""
+        match target:
+            case ast.Name(id=name):
+                self.env[name] = value
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                values = self.unpacked(value, parts)
+                for part, one in zip(parts, values, strict=True):
+                    self.bind(part, one)
+            case ast.Starred(value=inner):
+                self.bind(inner, UNKNOWN)
+            case _:
+                self.changed(target)
+
+    def unpacked(self, value: Known, parts: list[ast.expr]) -> list[Known]:
+        """The values that a tuple of targets is given."""
+        starred = any(isinstance(part, ast.Starred) for part in parts)
+        if isinstance(value, tuple | list) and len(value) == len(parts) and not starred:
+            return list(value)
+        return [UNKNOWN] * len(parts)
+
+    def _expression(self, node: ast.Expr) -> None:
+        self.value(node.value)
+
+    def _return(self, node: ast.Return) -> End:
+        self.result = None if node.value is None else self.value(node.value)
+        return End.RETURN
+
+    def _if(self, node: ast.If) -> End | None:
+        truth = self.truth(self.value(node.test))
+        if truth is None:
+            return self.undecided(node)
+        if truth and node.body and isinstance(node.body[-1], ast.Raise):
+            raise Infeasible("the text raises an error", multiples=self._multiples(node.test))
+        return self.run(node.body if truth else node.orelse)
+
+    def _for(self, node: ast.For) -> End | None:
+        over = self.value(node.iter)
+        turns = over if isinstance(over, range | tuple | list) else None
+        if turns is None:
+            self.endless(node)
+            return None
+        for value in self.turns(turns):
+            self.bind(node.target, value)
+            end = self.run(node.body)
+            if end is End.BREAK:
+                break
+            if end is End.RETURN:
+                return end
+        return None
+
+    def turns(self, over: Any) -> Iterator[Known]:
+        """The turns of a loop that are evaluated."""
+        return iter(over)
+
+    def _while(self, node: ast.While) -> End | None:
+        while True:
+            truth = self.truth(self.value(node.test))
+            if truth is None:
+                self.endless(node)
+                return None
+            end = self.run(node.body) if truth else End.BREAK
+            if end is End.BREAK:
+                return None
+            if end is End.RETURN:
+                return end
+
+    def _assert(self, node: ast.Assert) -> None:
+        self.demand(node.test)
+
+    def demand(self, test: ast.expr) -> None:
+        """The text goes on only if this is true."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            for part in test.values:
+                self.demand(part)
+            return
+        if self.truth(self.value(test)) is not False:
+            return
+        same = None
+        multiples = self._multiples(test)
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
+            sides = [keys_of(self.value(side)) for side in (test.left, test.comparators[0])]
+            if all(len(side) == 1 for side in sides):
+                same = next(iter(sides[0])), next(iter(sides[1]))
+        raise Infeasible("an assertion fails", same=same, multiples=multiples)
+
+    def _multiples(self, test: ast.expr) -> dict[str, int]:
+        """What a condition on remainders demands sizes to be multiples of."""
+        found: dict[str, int] = {}
+        for node in ast.walk(test):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+                keys, by = keys_of(self.value(node.left)), self.value(node.right)
+                if len(keys) == 1 and isinstance(by, int) and by > 0:
+                    found[next(iter(keys))] = int(by)
+        return found
+
+    def _raise(self, node: ast.Raise) -> None:
+        raise Infeasible("the text raises an error")
+
+    def _function(self, node: ast.FunctionDef) -> None:
+        self.env[node.name] = Function(node, self.env)
+
+
+def _demand_exact(one: Dim, two: Dim) -> None:
+    """The quotient of two sizes is taken to be exact where nothing rounds it up."""
+    if one % two and len(one.keys) == 1 and not one.keys & two.keys:
+        raise Infeasible("a quotient", multiples={key: 2 * int(two) for key in one.keys})

@@ -1,0 +1,390 @@
+"""Faults of a kernel that show at sizes chosen for one of its launches."""
+
+import ast
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import product as all_of
+
+from tilewright.analysis.flow import flow_of
+from tilewright.analysis.instances.host import Call, Host
+from tilewright.analysis.instances.kernel import KernelPrograms
+from tilewright.analysis.instances.model import (
+    UNKNOWN,
+    Function,
+    Infeasible,
+    Known,
+    Open,
+    Storage,
+    Unfollowed,
+    keys_of,
+)
+from tilewright.analysis.instances.operators import FAILURES, is_block
+from tilewright.analysis.instances.record import Outside, Program, Record, Shared
+from tilewright.analysis.instances.sizes import Shape, Sizes, is_callers_number
+from tilewright.analysis.instances.tiles import Lanes, Mismatch
+from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.per_kernel import per_module
+from tilewright.source.model import Kernel, Launch, Module
+from tilewright.source.parse import module_constants
+
+_MOST_PROGRAMS = 48
+_MOST_ELEMENTS = 20_000
+_ATTEMPTS = 8
+_MOST_HOSTS = 2
+_SHORTEST = 4
+_STEPS = 16_000
+"""What all evaluations of a kernel with a host function may take: expressions, and lanes in 16."""
+_FEW = (0, 1, 2)
+_GREATEST_BLOCK = 1 << 13
+
+
+@dataclass(frozen=True)
+class Unwritten:
+    """An element of an allocation that no program stores."""
+
+    node: ast.Call
+    storage: Storage
+    element: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What goes wrong at the sizes chosen: ``sizes`` are they, in words.
+
+    ``scale`` is what the text's lengths of blocks were divided by; ``is_ragged`` where some sizes
+    are no multiples of blocks.
+    """
+
+    launch: Launch
+    sizes: str
+    scale: int = 1
+    is_padded: bool = False
+    is_ragged: bool = False
+    outside: tuple[Outside, ...] = ()
+    unwritten: tuple[Unwritten, ...] = ()
+    shared: tuple[Shared, ...] = ()
+
+
+@dataclass
+class _Run:
+    """One evaluation of a host function with all programs of a kernel."""
+
+    host: Host
+    record: Record
+    launch: Launch
+
+
+@per_module
+def _known_faults(module: Module) -> dict[str, tuple[Faults, ...]]:
+    return {}
+
+
+def faults_of(module: Module, kernel: Kernel) -> tuple[Faults, ...]:
+    """What goes wrong at a launch of the file; looked for once for each parsed file."""
+    known = _known_faults(module)
+    if kernel.qualified_name not in known:
+        known[kernel.qualified_name] = _faults(module, kernel)
+    return known[kernel.qualified_name]
+
+
+def _faults(module: Module, kernel: Kernel) -> tuple[Faults, ...]:
+    if len(module.lookup.named[kernel.name]) != 1 or kernel.other_decorators:
+        return ()
+    hosts: dict[str, None] = {}
+    for launch in module.launches_of(kernel.name):
+        if launch.is_certain and launch.host_function in module.host_functions:
+            hosts[launch.host_function or ""] = None
+    found: list[Faults] = []
+    for name in list(hosts)[:_MOST_HOSTS]:
+        found += _Instances(module, kernel, module.host_functions[name]).faults()
+    return tuple(found)
+
+
+@dataclass
+class _Instances:
+    """A kernel and a host function that launches it."""
+
+    module: Module
+    kernel: Kernel
+    function: ast.FunctionDef
+    greatest: int = field(default=1)
+    pointers: frozenset[str] = frozenset()
+    steps: int = _STEPS
+
+    def faults(self) -> Iterator[Faults]:
+        """The faults at the first sizes that show any."""
+        self.pointers = _pointers(self.module, self.kernel)
+        sizes = Sizes(scale=_scale(self.module, self.kernel, self.function))
+        first = self._attempt(sizes, is_host_only=True)
+        if first is None:
+            return
+        sizes = first[1]
+        for kind, is_padded in self._kinds(sizes):
+            again = self._attempt(sizes.again(kind=kind, is_padded=is_padded))
+            faults = None if again is None else self._confirmed(*again)
+            if faults is not None:
+                yield faults
+            if faults is not None or again is None:
+                return
+
+    def _kinds(self, sizes: Sizes) -> Iterator[tuple[Shape, bool]]:
+        """The kinds of sizes to try; which sizes are ragged is known after the first ones."""
+        yield Shape.WHOLE, False
+        last = Shape.WHOLE
+        if sizes.ragged - sizes.powers:
+            yield Shape.ODD, False
+            yield (last := Shape.EVEN), False
+        is_strided = any(
+            isinstance(node, ast.Attribute) and node.attr == "stride"
+            for node in nodes_of(self.function)
+        )
+        if is_strided:
+            yield last, True
+
+    def _confirmed(self, run: _Run, sizes: Sizes) -> Faults | None:
+        """The faults that are there as well at other sizes of the kind.
+
+        Those where sizes that are not ragged are long, and where the caller's numbers are 1.
+        """
+        record = run.record
+        shared = {} if record.is_ordered else dict(record.shared)
+        # Lengths that the text states are not scaled with its blocks.
+        outside = {
+            node: fault
+            for node, fault in record.outside.items()
+            if sizes.scale == 1 or keys_of(fault.storage.size)
+        }
+        unwritten = list(self._unwritten(run))
+        others = [sizes.again(block=max(_SHORTEST, self.greatest))] if outside or shared else []
+        if sizes.has_callers_numbers and (outside or shared or unwritten):
+            others.append(sizes.again(is_least=True))
+        for other in others:
+            again = self._attempt(other)
+            known = Record() if again is None else again[0].record
+            outside = {n: o for n, o in outside.items() if n in known.outside}
+            shared = {n: s for n, s in shared.items() if n in known.shared}
+        for other in (sizes.again(), *others[1:]) if unwritten else ():
+            exact = self._attempt(other, is_exact=True)
+            unwritten = [] if exact is None else list(self._unwritten(exact[0]))
+            if not unwritten:
+                break
+        if not outside and not shared and not unwritten:
+            return None
+        return Faults(
+            run.launch,
+            sizes.spelled(),
+            sizes.scale,
+            sizes.is_padded,
+            sizes.kind is not Shape.WHOLE,
+            tuple(outside.values()),
+            tuple(unwritten),
+            tuple(shared.values()),
+        )
+
+    def _unwritten(self, run: _Run) -> Iterator[Unwritten]:
+        record = run.record
+        for storage in run.host.storages:
+            written = record.written.get(storage)
+            if not storage.is_unset or storage.is_shared or storage.size is None:
+                continue
+            if written is None or not written.is_known or not record.is_complete:
+                continue
+            # A number of elements that the text states is its author's choice.
+            if storage.size > _MOST_ELEMENTS or not keys_of(storage.size):
+                continue
+            left = [e for e in range(storage.size) if e not in written.elements]
+            if left:
+                node = next(iter(written.nodes))
+                yield Unwritten(node, storage, left[0], len(left))
+
+    def _attempt(
+        self, sizes: Sizes, *, is_exact: bool = False, is_host_only: bool = False
+    ) -> tuple[_Run, Sizes] | None:
+        """One evaluation; sizes that the text refuses are replaced by such as it takes."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._run(sizes, is_exact, is_host_only), sizes
+            except Infeasible as refused:
+                if not _adapted(sizes, refused):
+                    return None
+                sizes = sizes.again()
+            except (Unfollowed, Mismatch, RecursionError, *FAILURES):
+                return None
+        return None
+
+    def _run(self, sizes: Sizes, is_exact: bool, is_host_only: bool) -> _Run:
+        record = Record()
+        host = Host(self.module, self.function, self.kernel.name, sizes)
+        launches: list[Launch] = []
+
+        def launched(call: Call) -> None:
+            record.new_launch()
+            launches.append(call.launch)
+            if is_host_only:
+                return
+            self._programs(host, call, record, Lanes(is_exact=is_exact))
+
+        host.evaluate(launched)
+        record.close()
+        if not launches:
+            raise Unfollowed("no launch")
+        return _Run(host, record, launches[0])
+
+    def _programs(self, host: Host, call: Call, record: Record, lanes: Lanes) -> None:
+        meta = self._arguments(host, call)
+        grid = host.grid(call.launch, meta)
+        numbers = [int(v) for v in meta.values() if is_block(v)]
+        literals = [n // host.scale for n in _blocks(nodes_of(self.kernel.node))]
+        self.greatest = max([1, *(n for n in (*numbers, *literals) if n <= _GREATEST_BLOCK)])
+        _trust(meta, grid, host)
+        programs = KernelPrograms(
+            self.module, self.kernel, meta, grid, host.sizes, record, lanes, self.pointers
+        )
+        programs.steps = self.steps
+        try:
+            for program in _chosen(grid, record):
+                programs.run_program(program)
+                if record.is_full:
+                    raise Unfollowed("too many accesses")
+        finally:
+            self.steps = programs.steps
+
+    def _number(self, host: Host, name: str, value: Known) -> Known:
+        """A parameter of the host function that the kernel does not use as an address."""
+        number = host.number(value) if name not in self.pointers else UNKNOWN
+        parameter = self.kernel.parameter(name)
+        if parameter is not None and parameter.is_constexpr and is_callers_number(number):
+            raise Unfollowed("a block or a choice that the caller makes")
+        if not isinstance(value, Open) or name in self.pointers:
+            return value
+        return UNKNOWN if isinstance(number, Open) else number
+
+    def _arguments(self, host: Host, call: Call) -> dict[str, Known]:
+        """The kernel's arguments by name: of the launch, the tuner, heuristics and defaults."""
+        meta = {name: self._number(host, name, v) for name, v in call.arguments.items()}
+        for name, value in self._tuned(host).items():
+            meta.setdefault(name, value)
+        for parameter in self.kernel.parameters:
+            if parameter.name not in meta and parameter.default is not None:
+                tree = ast.parse(parameter.default, mode="eval").body
+                meta[parameter.name] = host.value(tree)
+        for name, expression in self.kernel.heuristic_values.items():
+            function = host.value(expression)
+            known = isinstance(function, Function)
+            meta[name] = host.apply(function, [meta]) if known else UNKNOWN
+        for parameter in self.kernel.parameters:
+            meta.setdefault(parameter.name, UNKNOWN)
+        return meta
+
+    def _tuned(self, host: Host) -> dict[str, Known]:
+        tuned = self.kernel.autotune
+        if tuned is None:
+            return {}
+        if not tuned.configs:
+            raise Unfollowed("configurations that are not written out")
+        numbers = [
+            {
+                name: 16 if value is None else host.scaled(value)
+                for name, value in config.values.items()
+            }
+            for config in tuned.configs
+        ]
+        return min(
+            numbers, key=lambda c: math.prod(v for v in c.values() if type(v) is int and v > 0)
+        )
+
+
+def _trust(meta: dict[str, Known], grid: tuple[int, ...], host: Host) -> None:
+    """Tensors of the caller end where the text says only if the kernel is told all their sizes.
+
+    Any other size may be one that the caller has to choose like those of another tensor.
+    """
+    passed = frozenset[str]().union(*map(keys_of, (*meta.values(), *grid)))
+    for storage in host.storages:
+        if storage.made is None and not keys_of(storage.size) <= passed:
+            storage.size = None
+
+
+def _blocks(nodes: Iterable[ast.AST]) -> Iterator[int]:
+    """Literals that may be lengths of blocks."""
+    for inner in nodes:
+        value = inner.value if isinstance(inner, ast.Constant) else None
+        if isinstance(value, int) and is_block(value):
+            yield value
+
+
+def _scale(module: Module, kernel: Kernel, function: ast.FunctionDef) -> int:
+    """What all lengths of blocks can be divided by, so that few lanes tell the same.
+
+    1 where bits of indices are taken: their number does not follow.
+    """
+    functions = [function, kernel.node, *(helper.node for helper in module.helpers_of(kernel))]
+    nodes = [node for outer in functions for node in nodes_of(outer)]
+    if any(map(_takes_bits, nodes)):
+        return 1
+    constants = module_constants(module.tree)
+    words = {node.id for node in nodes if isinstance(node, ast.Name)} & constants.keys()
+    found = list(_blocks(nodes))
+    found += _blocks(node for word in words for node in ast.walk(constants[word]))
+    tuned = kernel.autotune.configs if kernel.autotune is not None else None
+    for config in tuned or ():
+        found += [v for v in config.values.values() if isinstance(v, int) and is_block(v)]
+    lengths = set(found)
+    if any(one * two in lengths for one in lengths for two in lengths):
+        # A length that is a product of two others would be made too short by less than these.
+        return 1
+    return max(1, min(found, default=_SHORTEST) // _SHORTEST)
+
+
+def _takes_bits(node: ast.AST) -> bool:
+    if not isinstance(node, ast.BinOp) or not isinstance(node.right, ast.Constant):
+        return False
+    return isinstance(node.op, ast.RShift | ast.LShift | ast.BitAnd)
+
+
+def _pointers(module: Module, kernel: Kernel) -> frozenset[str]:
+    """The parameters that a kernel uses as addresses, or gives to functions of its own."""
+    flow = flow_of(module, kernel)
+    found = {access.base for access in flow.accesses if access.base is not None}
+    for node in nodes_of(kernel.node):
+        if not isinstance(node, ast.Call):
+            continue
+        name = module.names.resolve(node.func) or ""
+        if "." in name and not name.endswith(("make_block_ptr", "make_tensor_descriptor")):
+            continue
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        found.update(n.id for arg in given for n in ast.walk(arg) if isinstance(n, ast.Name))
+    free = {p.name for p in kernel.parameters if not p.is_constexpr}
+    return frozenset(found & free)
+
+
+def _adapted(sizes: Sizes, refused: Infeasible) -> bool:
+    """Take note of what the text demands; whether that is anything new."""
+    if refused.same is not None:
+        one, two = refused.same
+        if one not in sizes.aliases and one != two:
+            sizes.aliases[one] = two
+            return True
+        return False
+    if refused.multiples:
+        new = {k: n for k, n in refused.multiples.items() if sizes.multiples.get(k) != n}
+        sizes.multiples.update(new)
+        return bool(new)
+    if refused.length is not None:
+        names = sizes.named(refused.length) - sizes.powers
+        sizes.powers |= names
+        return bool(names)
+    return False
+
+
+def _chosen(grid: tuple[int, ...], record: Record) -> Iterator[Program]:
+    """The programs that are run, x fastest; ``record`` is incomplete if these are not all."""
+    axes = [range(extent) for extent in (*grid, 1, 1, 1)[:3]]
+    if math.prod(map(len, axes)) > _MOST_PROGRAMS:
+        record.is_complete = False
+        few = [sorted({*_FEW, len(a) - 1} & set(a)) if len(a) else [] for a in axes]
+        yield from ((x, y, z) for z, y, x in all_of(*reversed(few)))
+        return
+    yield from ((x, y, z) for z, y, x in all_of(*reversed(axes)))

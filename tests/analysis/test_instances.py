@@ -1,0 +1,230 @@
+"""Launches at chosen sizes: counterexamples in numbers, and silence where nothing is shown."""
+
+import pytest
+
+from tilewright.analysis import analyze
+from tilewright.analysis.instances import Faults, faults_of
+from tilewright.source import parse_module
+
+_HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n"
+
+
+def _faults(text: str) -> tuple[Faults, ...]:
+    module = parse_module(_HEAD + text)
+    return tuple(fault for kernel in module.kernels for fault in faults_of(module, kernel))
+
+
+def _issues(text: str) -> set[str]:
+    return {issue.id for issue in analyze(parse_module(_HEAD + text))}
+
+
+SHIFTED = """
+@triton.jit
+def difference(x, y, n, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    one = tl.load(x + o, mask=o < n)
+    two = tl.load(x + o + 1, mask={mask})
+    tl.store(y + o, two - one, mask=o < n - 1)
+
+def differences(x):
+    n = x.numel()
+    y = torch.empty(n - 1, device=x.device)
+    difference[(triton.cdiv(n, 256),)](x, y, n, B=256)
+    return y
+"""
+
+
+def test_an_access_past_the_end_is_an_element_of_a_program() -> None:
+    (faults,) = _faults(SHIFTED.format(mask="o < n"))
+    (outside,) = faults.outside
+    assert outside.kind == "load"
+    assert outside.element == outside.storage.size
+    assert "x.numel()" in faults.sizes
+    assert "missing_boundary_check" in _issues(SHIFTED.format(mask="o < n"))
+
+
+def test_the_same_access_within_its_tensor_is_no_fault() -> None:
+    assert _faults(SHIFTED.format(mask="o < n - 1")) == ()
+    assert _faults(SHIFTED.format(mask="o + 1 < n")) == ()
+
+
+WRITTEN = """
+@triton.jit
+def rows_of_two(x, y, R, N, B: tl.constexpr):
+    c = tl.arange(0, B)
+    first = tl.program_id(0) * 2
+    for r in range(first, tl.minimum(first + {step}, R)):
+        v = tl.load(x + r * N + c, mask=c < N)
+        tl.store(y + r * N + c, v * v, mask=c < N)
+
+def squares(x):
+    x = x.contiguous()
+    R, N = x.shape
+    y = torch.empty(R, N, device=x.device)
+    rows_of_two[(triton.cdiv(R, 2),)](x, y, R, N, B=triton.next_power_of_2(N))
+    return y
+"""
+
+
+def test_an_element_that_no_program_stores_is_counted() -> None:
+    (faults,) = _faults(WRITTEN.format(step=1))
+    (unwritten,) = faults.unwritten
+    assert 0 < unwritten.count < int(unwritten.storage.size or 0)
+    assert "output_not_fully_written" in _issues(WRITTEN.format(step=1))
+    assert _faults(WRITTEN.format(step=2)) == ()
+
+
+SHARED = """
+@triton.jit
+def windows(x, y, n, B: tl.constexpr):
+    o = tl.program_id(0) * {step} + tl.arange(0, B)
+    tl.store(y + o, tl.load(x + o, mask=o < n) + tl.program_id(0), mask=o < n)
+
+def tagged(x):
+    n = x.numel()
+    y = torch.empty_like(x)
+    windows[(triton.cdiv(n, {step}),)](x, y, n, B=128)
+    return y
+"""
+
+
+def test_programs_that_store_other_values_to_one_element_are_named() -> None:
+    (faults,) = _faults(SHARED.format(step=64))
+    (shared,) = faults.shared
+    assert shared.programs[0] != shared.programs[1]
+    assert "race_on_store" in _issues(SHARED.format(step=64))
+    assert _faults(SHARED.format(step=128)) == ()
+
+
+def test_programs_that_store_the_same_value_are_no_race() -> None:
+    value = "tl.load(x + o, mask=o < n) + tl.program_id(0)"
+    assert _faults(SHARED.format(step=64).replace(value, "1.0")) == ()
+
+
+UPDATED = """
+@triton.jit
+def smooth(x, n, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    left = tl.load(x + {left}, mask={left} < n)
+    tl.store(x + o, left * 0.5, mask=o < n)
+
+def smoothed(x):
+    smooth[(triton.cdiv(x.numel(), 64),)](x, x.numel(), B=64)
+    return x
+"""
+
+
+def test_an_element_that_one_program_reads_and_another_writes_is_a_race() -> None:
+    (faults,) = _faults(UPDATED.format(left="o + 1"))
+    assert [shared.is_read for shared in faults.shared] == [True]
+    assert _faults(UPDATED.format(left="o")) == ()
+
+
+STRIDED = """
+@triton.jit
+def copy_rows(x, y, N, sx, {parameter}B: tl.constexpr):
+    r = tl.program_id(0)
+    c = tl.arange(0, B)
+    v = tl.load(x + r * sx + c, mask=c < N)
+    tl.store(y + r * {stride} + c, v, mask=c < N)
+
+def copied(x):
+    R, N = x.shape
+    y = torch.empty(R, N, device=x.device)
+    copy_rows[(R,)](x, y, N, x.stride(0), {argument}B=triton.next_power_of_2(N))
+    return y
+"""
+
+
+def test_rows_of_an_input_may_be_further_apart_than_those_of_an_allocation() -> None:
+    wrong = STRIDED.format(parameter="", argument="", stride="sx")
+    (faults,) = _faults(wrong)
+    assert faults.is_padded
+    assert "stride_of_other_tensor" in _issues(wrong)
+    right = STRIDED.format(parameter="sy, ", argument="y.stride(0), ", stride="sy")
+    assert _faults(right) == ()
+
+
+BLOCKS = """
+@triton.jit
+def halves(x, y, T, D: tl.constexpr, B: tl.constexpr):
+    i = tl.program_id(0)
+    p = tl.make_block_ptr(x, (T, D), (D, 1), (i * B, 0), (B, D), (1, 0))
+    q = tl.make_block_ptr(y, (T, D), (D, 1), (i * B, 0), (B, D), (1, 0))
+    v = tl.load(p, boundary_check=(0,))
+    tl.store(q, v * 0.5{check})
+
+def halved(x):
+    T, D = x.shape
+    y = torch.empty(T, D, device=x.device)
+    halves[(triton.cdiv(T, 32),)](x, y, T, D=D, B=32)
+    return y
+"""
+
+
+def test_block_pointers_end_where_they_check() -> None:
+    (faults,) = _faults(BLOCKS.format(check=""))
+    assert {outside.kind for outside in faults.outside} == {"store"}
+    assert _faults(BLOCKS.format(check=", boundary_check=(0,)")) == ()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "    assert n % 256 == 0\n",
+        "    if n % 256:\n        raise ValueError(n)\n",
+    ],
+)
+def test_sizes_that_the_text_refuses_are_not_chosen(given: str) -> None:
+    text = """
+@triton.jit
+def doubled(x, y, n, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + o, tl.load(x + o) * 2)
+
+def double(x):
+    n = x.numel()
+{given}    y = torch.empty_like(x)
+    doubled[(triton.cdiv(n, 256),)](x, y, n, B=256)
+    return y
+"""
+    assert _faults(text.format(given=given)) == ()
+    assert [faults.is_ragged for faults in _faults(text.format(given=""))] == [True]
+
+
+def test_what_other_code_may_write_is_not_said_to_be_unwritten() -> None:
+    text = WRITTEN.format(step=1).replace("    return y", "    fill_rest(y)\n    return y")
+    assert _faults(text) == ()
+
+
+def test_numbers_of_the_caller_have_no_rule_that_the_text_does_not_state() -> None:
+    text = """
+@triton.jit
+def pick(x, y, n, first, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + o, tl.load(x + first + o, mask=o < n), mask=o < n)
+
+def picked(x, n, first):
+    total = x.numel()
+    y = torch.empty(n, device=x.device)
+    pick[(triton.cdiv(n, 64),)](x, y, n, first, B=64)
+    return y, total
+"""
+    assert _faults(text) == ()
+
+
+def test_shapes_that_do_not_fit_and_unknown_code_end_the_evaluation() -> None:
+    for line in ("v = unknown(x)", "v = tl.load(x + o) + tl.zeros([7], tl.float32)"):
+        text = f"""
+@triton.jit
+def strange(x, y, n, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    {line}
+    tl.store(y + o, v, mask=o < n)
+
+def call(x):
+    y = torch.empty_like(x)
+    strange[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), B=64)
+    return y
+"""
+        assert all(not faults.unwritten for faults in _faults(text))
