@@ -7,6 +7,7 @@ be shown for code it does not belong to.
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 from time import time as now
@@ -54,6 +55,7 @@ def spec_stamp(path: str | None) -> str:
 def forget_stamps() -> None:
     """Some file changed: look at all folders anew."""
     _STAMPS.clear()
+    _specs_in.cache_clear()
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,23 @@ def _dates(folder: Path) -> tuple[int, ...]:
     found: list[int] = []
     for place in (folder, folder.parent):
         try:
-            with os.scandir(place) as entries:
-                specs = [e for e in entries if e.name.endswith(SPEC_SUFFIXES)]
-                found += [place.stat().st_mtime_ns, *(e.stat().st_mtime_ns for e in specs)]
+            changed = place.stat().st_mtime_ns
+            specs = _specs_in(place, changed)
+            found += [changed, *(spec.stat().st_mtime_ns for spec in specs)]
         except OSError:
             found.append(0)
     return tuple(found)
+
+
+@lru_cache(maxsize=64)
+def _specs_in(folder: Path, changed: int) -> tuple[Path, ...]:
+    """The YAML files of a folder; read again when its own date has changed.
+
+    A file that comes within the same tick of the clock is found after ``_STAMP_S``.
+    """
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries)
+    return tuple(folder / name for name in names if name.endswith(SPEC_SUFFIXES))
 
 
 def _stamp(path: str) -> str:

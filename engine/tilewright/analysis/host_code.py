@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import compress
 
 from tilewright.analysis.wide_offsets import WIDE_ANNOTATION, WIDENED_IDS
 from tilewright.python_syntax import descendants
@@ -21,6 +22,7 @@ _PHRASES = (
     WIDE_ANNOTATION,
 )
 _GLOBAL = "global "
+_BITS = bytes.maketrans(b"01", b"\0\1")
 _QUOTED = re.compile(r"[\"'](\w+)[\"']")
 _WORD = re.compile(r"[^\W\d]\w*")
 _CLASS = re.compile(r"\bclass\s+(\w+)")
@@ -205,6 +207,10 @@ class HostCode:
         names = _same(kernels.union(*defined))
         self._mentions = _mentions(tuple((p, u.defines, u.mentions(names)) for p, u in units))
         self._digests: dict[int, str] = {}
+        last = max(self._units, default=-1)
+        self._each = [
+            self._units[place].digest if place in self._units else "" for place in range(last + 1)
+        ]
 
     def changed_since(self, before: "HostCode") -> int | None:
         """The units with another text, one bit each; None where they mention others than before."""
@@ -235,8 +241,9 @@ class HostCode:
         """The identity of some units."""
         found = self._digests.get(reached)
         if found is None:
-            digests = (unit.digest for place, unit in self._units.items() if reached >> place & 1)
-            found = self._digests[reached] = digest(" ".join(digests))
+            # One byte for each place, 0 or 1, the first place first.
+            chosen = f"{reached:b}"[::-1].encode().translate(_BITS)
+            found = self._digests[reached] = digest(" ".join(compress(self._each, chosen)))
         return found
 
 

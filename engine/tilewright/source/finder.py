@@ -187,6 +187,15 @@ class _Seen:
 
 
 @dataclass(frozen=True)
+class _Around:
+    """What ``_around`` found, and for which kernels."""
+
+    kernels: frozenset[ast.FunctionDef]
+    text: str
+    function: str | None
+
+
+@dataclass(frozen=True)
 class _Movable:
     """The kernels of a piece that began in line ``first``, and which of its functions they are."""
 
@@ -240,9 +249,10 @@ class Finder:
             return seen
         found = self._see_again(piece) or self._see_first(piece)
         piece.memo["kernels"] = found
-        places = {f.node: place for place, f in enumerate(facts_of(piece).functions)}
-        numbers = tuple(places[kernel.node] for kernel in found.kernels)
-        piece.moves["kernels"] = _Movable(self._era, piece.first, found.kernels, numbers)
+        if found.kernels:
+            places = {f.node: place for place, f in enumerate(facts_of(piece).functions)}
+            numbers = tuple(places[kernel.node] for kernel in found.kernels)
+            piece.moves["kernels"] = _Movable(self._era, piece.first, found.kernels, numbers)
         return found
 
     def _see_again(self, piece: Piece) -> _Seen | None:
@@ -340,7 +350,17 @@ class Finder:
 
 
 def _around(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[str, str | None]:
-    """The text of a piece without the body that no other statement depends on by itself."""
+    """The text of a piece without the body that no other statement depends on by itself.
+
+    And the name of the plain function whose body that is.
+    """
+    known = piece.memo.get("around")
+    if not isinstance(known, _Around) or known.kernels != kernels:
+        known = piece.memo["around"] = _Around(kernels, *_without_body(piece, kernels))
+    return known.text, known.function
+
+
+def _without_body(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[str, str | None]:
     text = "\n".join(piece.texts).rstrip()
     only = piece.body[0] if len(piece.body) == 1 else None
     is_plain = not kernels and not facts_of(piece).attributes
