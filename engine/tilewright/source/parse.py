@@ -1,10 +1,11 @@
 """Text to ``Module``: the one entry of this package. Never fails, whatever the text.
 
 Two versions of a file share the syntax nodes of the statements that stand unchanged at the same
-lines. If they differ in the bodies of kernels only, kernels and launches are the same objects as
-well; after any other edit these are found anew, since what their names mean, or who launches
-them, may have changed. Versions of a file with NKI kernels share nothing then: what is kept by
-the nodes of these may depend on all of the file.
+lines. If they differ in the bodies of kernels, or of host functions that no decorator and no
+constant leads to, kernels and launches in other statements are the same objects as well; after any
+other edit these are found anew, since what their names mean, or who launches them, may have
+changed. Versions of a file with NKI kernels share nothing then: what is kept by the nodes of these
+may depend on all of the file.
 """
 
 import ast
