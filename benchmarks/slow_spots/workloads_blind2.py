@@ -162,6 +162,7 @@ WORKLOADS: dict[str, Workload] = {
         (8192, 4096),
         (16384, 1024),
         (2048, 16384),
+        (64, 4096),
     ),
     "SageAttention/mean_taken_off_by_torch": calls(
         "quantized",
@@ -193,6 +194,7 @@ WORKLOADS: dict[str, Workload] = {
         (3, 4, 16),
         (4096, 8, 128),
         (256, 16, 128),
+        (65536, 4, 128),
     ),
     "aiter/number_of_tiles_as_a_heuristic": new_sizes(
         "relu", lambda t, M, N: {"x": t.randn(M, N)}, (200, 20), *((M, 1024) for M in _ROWS)
@@ -231,6 +233,7 @@ WORKLOADS: dict[str, Workload] = {
         (6, 3, 16),
         (4096, 32, 128),
         (64, 32, 128),
+        (4096, 128, 64),
     ),
     "flash-linear-attention/product_only_for_its_sums": calls(
         "backward",
@@ -248,7 +251,7 @@ WORKLOADS: dict[str, Workload] = {
         tolerance=5e-3,
     ),
     "generative-recommenders/weight_gradient_by_atomics": calls(
-        "backward", _normed, (50, 20), (65536, 512), (8192, 1024)
+        "backward", _normed, (50, 20), (65536, 512), (8192, 1024), (131072, 64)
     ),
     "generative-recommenders/sums_kept_in_memory": calls(
         "gradient",
@@ -256,6 +259,7 @@ WORKLOADS: dict[str, Workload] = {
         (50, 20),
         (8192, 4096),
         (65536, 512),
+        (8192, 1024),
     ),
     "generative-recommenders/activation_after_the_norm": calls(
         "forward",
@@ -283,6 +287,7 @@ WORKLOADS: dict[str, Workload] = {
         (3, 600),
         (128, 8192),
         (128, 32768),
+        (8, 65536),
     ),
     "lmdeploy/four_splits_for_any_context": calls(
         "sums", lambda t, B, N: {"x": t.rand(B, N)}, (3, 5000), (2, 1 << 18), (64, 1 << 15)
@@ -326,6 +331,7 @@ WORKLOADS: dict[str, Workload] = {
         (700, 150, 100, 2),
         (4096, 4096, 4096, 4),
         (512, 4096, 16384, 4),
+        (8192, 8192, 8192, 2),
         tolerance=1e-2,
     ),
     "unsloth/angles_loaded_for_each_head": calls(

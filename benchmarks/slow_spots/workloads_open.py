@@ -43,6 +43,7 @@ WORKLOADS: dict[str, Workload] = {
         (256, 256, 128),
         (4096, 7168, 2048),
         (8192, 8192, 8192),
+        (16384, 16384, 4096),
     ),
     "FastVideo/weights_widened_at_each_call": calls(
         lambda m, t: m.Norm(4096).bfloat16(),
@@ -118,7 +119,7 @@ WORKLOADS: dict[str, Workload] = {
         (8192, 4096),
     ),
     "Megatron-LM/atomics_one_after_another": calls(
-        "count", _routed, (3000, 8), (8192 * 8, 64), (1 << 20, 256)
+        "count", _routed, (3000, 8), (8192 * 8, 64), (1 << 20, 256), (1 << 20, 8)
     ),
     "aiter/rotated_and_then_copied": calls("write", _cache, (9, 16), (65536, 128), (256, 128)),
     "aiter/full_warps_for_any_block": calls(

@@ -115,9 +115,10 @@ both gave the same result there. A figure is the device time of the reported for
 its twin, with L2 flushed. The form is slower where the whole 99.8 % interval is above {worth}, and
 faster where the twin is slower in that way. Of {controls} twins timed against copies of
 themselves {wrong} were slower. {slower} of {sizes} measurements are slower, in {cases} of {timed}
-cases; {faster} are faster. Each case has one to three sizes. Cases about compiling again are
-timed by the first call at each of twelve sizes. Reports of aiter and of vllm-ascend, among others,
-are of other chips, where another answer may hold.
+cases; {faster} are faster. Of the {found} timed cases that `check` finds {held} are slower at a size
+or more. Each case has one to four sizes. Cases about compiling again are timed by the first call
+at each of twelve sizes. Reports of aiter and of vllm-ascend, among others, are of other chips,
+where another answer may hold.
 
 An issue is listed with the cases in which it is expected; one case may expect several.
 """
@@ -126,7 +127,13 @@ An issue is listed with the cases in which it is expected; one case may expect s
 def _measured(of: Sequence[Result]) -> Iterator[str]:
     found, control = measurements(), measurements(CONTROL)
     cases = [result.case for result in of if result.case.entry.kind is Kind.SLOW]
-    timed = [rows for case in cases if (rows := found.of_case(case.name))]
+    timed = {case.name: rows for case in cases if (rows := found.of_case(case.name))}
+    slower = {
+        name
+        for name, rows in timed.items()
+        if any(row.device.effect is Effect.SLOWER for row in rows)
+    }
+    reported = {result.case.name for result in of if result.found} & set(timed)
     effects = [row.device.effect for row in found.rows]
     yield _MEASURED.format(
         **found.about,
@@ -135,8 +142,10 @@ def _measured(of: Sequence[Result]) -> Iterator[str]:
         wrong=sum(row.device.effect is Effect.SLOWER for row in control.rows),
         slower=effects.count(Effect.SLOWER),
         sizes=len(effects),
-        cases=sum(any(row.device.effect is Effect.SLOWER for row in rows) for rows in timed),
+        cases=len(slower),
         timed=len(timed),
+        found=len(reported),
+        held=len(reported & slower),
         faster=effects.count(Effect.FASTER),
     )
     yield "| issue | slower in cases | slower in measurements | median | range |"
