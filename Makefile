@@ -94,7 +94,7 @@ compile-table: corpora ## compile the corpora for three chips, an hour; writes d
 	PYTHONPATH=tests/corpora:tests/targets $(BIN)/python tests/corpora/compile_table.py
 
 realbugs: setup ## faults of public reports, and which of them are found; writes docs/realbugs.md
-	PYTHONPATH=tests/realbugs $(BIN)/python tests/realbugs/realbugs_page.py
+	PYTHONPATH=tests/realbugs:benchmarks/slow_spots $(BIN)/python tests/realbugs/realbugs_page.py
 
 honesty: setup ## the tables of docs/honesty.md from the verdicts in tests/evidence/results
 	PYTHONPATH=tests/evidence $(BIN)/python tests/evidence/table.py

@@ -141,4 +141,4 @@ def shown(rows: Sequence[Measurement]) -> str:
     texts = (
         str(row.device) if row.device.effect is Effect.SLOWER else f"*{row.device}*" for row in rows
     )
-    return ", ".join(texts) or "not timed"
+    return ", ".join(texts)

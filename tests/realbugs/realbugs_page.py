@@ -28,6 +28,7 @@ from measured_cases import (
     times,
 )
 from reported_cases import Folder, Half, Kind
+from workloads import NOT_RUN
 
 from tilewright.knowledge.base import taxonomy
 
@@ -109,9 +110,8 @@ def _undecidable(of: Iterable[Result]) -> Iterator[str]:
 
 
 _MEASURED = """\
-Every slow case was timed against its twin on one {device} (torch {torch}, Triton {triton}) by
-`benchmarks/slow_spots/measure.py`, at the sizes in `benchmarks/slow_spots/workloads_*.py`, after
-both gave the same result there. A figure is the device time of the reported form over that of
+{timed} of {all} slow cases were timed against their twins on one {device} (torch {torch}, Triton
+{triton}) by `benchmarks/slow_spots/measure.py`, at the sizes in its `workloads_*.py`, after both gave the same result there. A figure is the device time of the reported form over that of
 its twin, with L2 flushed. The form is slower where the whole 99.8 % interval is above {worth}, and
 faster where the twin is slower in that way. Of {controls} twins timed against copies of
 themselves {wrong} were slower. {slower} of {sizes} measurements are slower, in {cases} of {timed}
@@ -144,6 +144,7 @@ def _measured(of: Sequence[Result]) -> Iterator[str]:
         sizes=len(effects),
         cases=len(slower),
         timed=len(timed),
+        all=len(cases),
         found=len(reported),
         held=len(reported & slower),
         faster=effects.count(Effect.FASTER),
@@ -157,7 +158,11 @@ def _measured(of: Sequence[Result]) -> Iterator[str]:
     yield "| case | report | on this chip |"
     yield "| --- | --- | --- |"
     for case in cases:
-        yield f"| {case.name} | {case.entry.report} | {shown(found.of_case(case.name))} |"
+        yield f"| {case.name} | {case.entry.report} | {_shown(case.name, found)} |"
+
+
+def _shown(name: str, found: Measurements) -> str:
+    return f"not timed: {NOT_RUN[name]}" if name in NOT_RUN else shown(found.of_case(name))
 
 
 def _claimed(claim: Claim) -> str:
