@@ -111,14 +111,15 @@ def _undecidable(of: Iterable[Result]) -> Iterator[str]:
 
 _MEASURED = """\
 {timed} of {all} slow cases were timed against their twins on one {device} (torch {torch}, Triton
-{triton}) by `benchmarks/slow_spots/measure.py`, at the sizes in its `workloads_*.py`, after both gave the same result there. A figure is the device time of the reported form over that of
-its twin, with L2 flushed. The form is slower where the whole 99.8 % interval is above {worth}, and
+{triton}) by `benchmarks/slow_spots/measure.py`, at the sizes in its `workloads_*.py`, after both
+gave the same result there. A figure is the device time of the reported form over that of its
+twin, with L2 flushed. The form is slower where the whole 99.8 % interval is above {worth}, and
 faster where the twin is slower in that way. Of {controls} twins timed against copies of
 themselves {wrong} were slower. {slower} of {sizes} measurements are slower, in {cases} of {timed}
-cases; {faster} are faster. Of the {found} timed cases that `check` finds {held} are slower at a size
-or more. Each case has one to four sizes. Cases about compiling again are timed by the first call
-at each of twelve sizes. Reports of aiter and of vllm-ascend, among others, are of other chips,
-where another answer may hold.
+cases; {faster} are faster. Of the {found} timed cases that `check` finds {held} are slower at a
+size or more. Each case has one to four sizes. Cases about compiling again are timed by the first
+call at each of twelve sizes. Reports of aiter and of vllm-ascend, among others, are of other
+chips, where another answer may hold.
 
 An issue is listed with the cases in which it is expected; one case may expect several.
 """
