@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tilewright.analysis.detectors.common import decorators_known
+from tilewright.analysis.flow import flow_of
+from tilewright.source import parse_module
 from tilewright.source.host import bound_names, host_of
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -19,6 +21,7 @@ class Seeded:
     lines: frozenset[int]
 
 
+_MEASURES = re.compile(r"^def _?(bench|check|compare|measure|profile|test)|\.Event")
 Seed = Callable[[Module, Kernel], Iterator[Seeded]]
 
 
@@ -127,6 +130,94 @@ def drop_guard(module: Module, kernel: Kernel) -> Iterator[Seeded]:
                 yield Seeded(_replaced(module, node, kept), frozenset(lines))
 
 
+def lengthen_axis(module: Module, kernel: Kernel) -> Iterator[Seeded]:
+    """Ask for 70,000 programs along axis 1, in functions that compare no sizes."""
+    for launch in module.launches_of(kernel.name):
+        grid, host = launch.grid, host_of(module, launch)
+        is_tuple = isinstance(grid, ast.Tuple) and len(grid.elts) > 1 and _is_on_one_line(grid)
+        if is_tuple and host is not None and not _compares(host):
+            assert isinstance(grid, ast.Tuple)
+            yield Seeded(_replaced(module, grid.elts[1], "70000"), frozenset({grid.lineno}))
+
+
+def add_in_place(module: Module, kernel: Kernel) -> Iterator[Seeded]:
+    """Add what each program stores in a row of its own to one row for all of them."""
+    flow = flow_of(module, kernel)
+    has_others = any(a.kind == "atomic" for a in flow.accesses) or "num_programs" in kernel.text
+    for store in flow.writes if not has_others and _grows(module, kernel) else ():
+        if store.branches or not store.node.args:
+            continue
+        match store.node.args[0]:
+            case ast.BinOp(
+                left=ast.BinOp(left=ast.Name(id=base), op=ast.Add(), right=row),
+                op=ast.Add(),
+                right=cols,
+            ):
+                values = [flow.values.get(part) for part in (row, cols)]
+                masked = [] if store.mask is None else [store.mask]
+            case _:
+                continue
+        parts = [value.operations for value in (*values, *masked) if value is not None]
+        is_row = len(parts) > 1 and "program_id" in parts[0] and "arange" not in parts[0]
+        is_shared = "arange" in parts[1] and not any("program_id" in p for p in parts[1:])
+        if is_row and is_shared and _is_on_one_line(store.node):
+            text = ast.unparse(store.node).replace("tl.store(", "tl.atomic_add(", 1)
+            text = text.replace(ast.unparse(store.node.args[0]), f"{base} + {ast.unparse(cols)}", 1)
+            yield Seeded(_replaced(module, store.node, text), frozenset({store.node.lineno}))
+
+
+def launch_for_rows(module: Module, kernel: Kernel) -> Iterator[Seeded]:
+    """Launch once for each row of the tensors, two or more, that the kernel is given by name.
+
+    Only in functions that neither test nor measure.
+    """
+    pointers = {access.base for access in flow_of(module, kernel).accesses}
+    for launch in module.launches_of(kernel.name):
+        host = host_of(module, launch)
+        statement = _statement(host, launch) if host is not None else None
+        given = [launch.arguments.get(name or "") for name in sorted(map(str, pointers))]
+        names = [node for node in given if isinstance(node, ast.Name)]
+        is_plain = len({node.id for node in names}) > 1 and len(names) == len(given)
+        if statement is None or not is_plain or not _is_on_one_line(statement):
+            continue
+        if host is None or _MEASURES.search(ast.unparse(host)):
+            continue
+        text = module.text
+        for node in sorted(names, key=lambda n: n.col_offset, reverse=True):
+            text = _replaced(parse_module(text), node, f"{node.id}[row]")
+        lines = text.split("\n")
+        line, indent = lines[statement.lineno - 1], " " * statement.col_offset
+        loop = f"{indent}for row in range({names[0].id}.shape[0]):"
+        lines[statement.lineno - 1 : statement.lineno] = [loop, f"    {line}"]
+        yield Seeded("\n".join(lines), frozenset({statement.lineno + 1}))
+
+
+def launch_one(module: Module, kernel: Kernel) -> Iterator[Seeded]:
+    """Launch one program, where the only one of a file's launches sums over a loop."""
+    launches = module.launches_of(kernel.name)
+    if len(launches) != 1 or len(module.launches) != 1 or not _sums_over_extent(kernel):
+        return
+    grid = launches[0].grid
+    if isinstance(grid, ast.Tuple) and _is_on_one_line(grid):
+        yield Seeded(_replaced(module, grid, "(1,)"), frozenset({grid.lineno}))
+
+
+def follow_by_softmax(module: Module, kernel: Kernel) -> Iterator[Seeded]:
+    """Take the softmax of a product that a function returns, and a product with that."""
+    launches = module.launches_of(kernel.name)
+    if len(launches) != 1 or "tl.dot(" not in kernel.text or not launches[0].is_complete:
+        return
+    host = host_of(module, launches[0])
+    returned = host.body[-1] if host is not None else None
+    stored = {access.base for access in flow_of(module, kernel).writes}
+    made = [launches[0].arguments.get(name or "") for name in stored]
+    if isinstance(returned, ast.Return) and len(made) == 1 and isinstance(made[0], ast.Name):
+        name = made[0].id
+        if returned.value is not None and ast.unparse(returned.value) == name:
+            text = f"torch.matmul(torch.softmax({name}, dim=-1), {name})"
+            yield Seeded(_replaced(module, returned.value, text), frozenset({returned.lineno}))
+
+
 SEEDS: dict[str, Seed] = {
     "lock_without_barrier": drop_barrier,
     "grid_axis_unused": forget_axis,
@@ -135,8 +226,59 @@ SEEDS: dict[str, Seed] = {
     "walked_axis_mismatch": exchange_strides,
     "stride_of_other_tensor": exchange_owners,
     "empty_row_nan": drop_guard,
+    "grid_limit": lengthen_axis,
+    "contended_atomics": add_in_place,
+    "repeated_launches": launch_for_rows,
+    "single_program": launch_one,
+    "unfused_attention": follow_by_softmax,
 }
 """How each issue without a rewrite is put into a kernel."""
+
+
+def _is_on_one_line(node: ast.expr | ast.stmt) -> bool:
+    return node.lineno == node.end_lineno
+
+
+def _compares(host: ast.FunctionDef) -> bool:
+    """Whether a function asks for sizes, and may keep long grids out."""
+    tests = (n.test for n in ast.walk(host) if isinstance(n, ast.If | ast.IfExp | ast.Assert))
+    return any(isinstance(n, ast.Compare) for test in tests for n in ast.walk(test))
+
+
+def _grows(module: Module, kernel: Kernel) -> bool:
+    """Whether every launch has as many programs as a tensor has rows."""
+    launches = module.launches_of(kernel.name)
+    return bool(launches) and all(
+        isinstance(launch.grid, ast.Tuple) and "shape" in ast.unparse(launch.grid.elts[0])
+        for launch in launches
+    )
+
+
+def _statement(host: ast.FunctionDef, launch: Launch) -> ast.stmt | None:
+    """The statement of the function's own block that a launch is all of."""
+    for statement in host.body:
+        if isinstance(statement, ast.Expr) and statement.value is launch.node:
+            return statement
+    return None
+
+
+def _sums_over_extent(kernel: Kernel) -> bool:
+    """Whether the kernel's one loop runs to a number known at the launch, and only sums."""
+    loops = [n for n in ast.walk(kernel.node) if isinstance(n, ast.For)]
+    extents = {p.name for p in kernel.parameters if not p.is_constexpr}
+    if len(loops) != 1 or not isinstance(loops[0].iter, ast.Call) or len(loops[0].iter.args) < 2:
+        return False
+    end = loops[0].iter.args[1]
+    summed = [n for n in loops[0].body if isinstance(n, ast.AugAssign)]
+    sets = [n for n in loops[0].body if not isinstance(n, ast.Assign | ast.AugAssign)]
+    local = {t.id for n in loops[0].body if isinstance(n, ast.Assign) for t in _names(n)}
+    carried = {n.target.id for n in summed if isinstance(n.target, ast.Name)} & local
+    is_sum = bool(summed) and all(isinstance(n.op, ast.Add) for n in summed)
+    return is_sum and not sets and not carried and isinstance(end, ast.Name) and end.id in extents
+
+
+def _names(node: ast.Assign) -> Iterator[ast.Name]:
+    return (t for t in node.targets if isinstance(t, ast.Name))
 
 
 def _passes_extents(host: ast.FunctionDef, launch: Launch, tensor: str) -> bool:

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.triton
 GOLDEN: dict[str, list[list[int]]] = {
     "sigmoid_swish": [[300]],
     "stable_tanh_named": [[300]],
+    "guard_softplus_sum": [[300]],
     "stable_tanh_negative": [[300]],
     "hoist_load_with_operands": [[5, 100]],
     "hoist_load_beside_store": [[5, 100]],

@@ -2,17 +2,21 @@
 
 import ast
 
+from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.rewrites.scope import (
     assignments,
     at_issue,
+    block_of,
     is_tl_call,
     kernel_of,
     names_in,
     only_value,
     parameters,
+    parents,
     reaching_names,
     same,
     statement_of,
@@ -20,6 +24,11 @@ from tilewright.rewrites.scope import (
     uses,
 )
 from tilewright.source.model import Kernel, Module
+
+_BARRIER = "triton.language.debug_barrier"
+_WHERE = "triton.language.where"
+_LARGE = 20.0
+"""Where torch.nn.functional.softplus gives its argument back: 1 + exp(20) is exp(20) in fp32."""
 
 
 def _stable_tanh(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
@@ -160,6 +169,93 @@ def _ids_behind(module: Module, kernel: Kernel, issue: Issue) -> list[tuple[str,
     return found
 
 
+def _call_method(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """``x.is_contiguous()`` where the method itself is asked."""
+    nodes = [n for n in ast.walk(module.tree) if isinstance(n, ast.Attribute)]
+    asked = [n for n in nodes if module.index.range_of(n) == issue.range]
+    called = {id(n.func) for n in ast.walk(module.tree) if isinstance(n, ast.Call)}
+    if not asked or id(asked[0]) in called:
+        return Refusal("there is no method here that is not called")
+    patch = Patch(module)
+    end = patch.span(asked[0])[1]
+    patch.splice(end, end, "()")
+    return patch.apply()
+
+
+def _add_barrier(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """A barrier in front of the statement that reads back what other threads stored."""
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        return Refusal("the issue names no kernel of this file")
+    loads = {access.node: access for access in flow_of(module, kernel).loads}
+    found = at_issue(module, issue, list(loads))
+    statement = statement_of(kernel.node, found[0]) if found else None
+    if statement is None:
+        return Refusal("the statement that reads the value back was not found")
+    (pointer,) = (load.pointer for node, load in loads.items() if node is found[0])
+    if "program_id" not in pointer.operations:
+        return Refusal("all programs read this place, and none waits for another at a barrier")
+    patch = Patch(module)
+    if not patch.owns_lines(statement) or isinstance(statement, ast.While):
+        return Refusal("there is no place for a statement of its own in front of the load")
+    if _waits_before(module, kernel, statement):
+        return Refusal("there is a barrier in front of the load")
+    start = patch.line_start(statement.lineno)
+    barrier = f"{local_name(module, _BARRIER)}()"
+    patch.splice(start, start, f"{patch.indent(statement)}{barrier}{patch.newline}")
+    return patch.apply()
+
+
+def _waits_before(module: Module, kernel: Kernel, statement: ast.stmt) -> bool:
+    """Whether the statement in front of one is a barrier."""
+    block = block_of(kernel.node, statement)
+    before = block[block.index(statement) - 1] if block.index(statement) else None
+    return isinstance(before, ast.Expr) and is_tl_call(module, before.value, "debug_barrier")
+
+
+def _guard_softplus(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    """The argument itself where the exponential would overflow, as torch's softplus has it."""
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        return Refusal("the issue names no kernel of this file")
+    calls = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Call)]
+    found = [
+        (call, argument)
+        for call in calls
+        if (argument := softplus_argument(module, call)) is not None
+    ]
+    at = at_issue(module, issue, [call for call, _ in found])
+    if not at:
+        return Refusal("the logarithm is not one of 1 + exp(x), with x spelled out in it")
+    call, argument = next(pair for pair in found if pair[0] is at[0])
+    around = parents(kernel.node, call)
+    if any(is_tl_call(module, node, "where") for node in around):
+        return Refusal("a condition chooses between this logarithm and something else")
+    patch = Patch(module)
+    x = patch.source(argument)
+    compared = x if isinstance(argument, ast.Name | ast.Call | ast.Attribute) else f"({x})"
+    where = local_name(module, _WHERE)
+    patch.replace(call, f"{where}({compared} > {_LARGE}, {x}, {patch.source(call)})")
+    return patch.apply()
+
+
+def softplus_argument(module: Module, call: ast.Call) -> ast.expr | None:
+    """``x`` of ``log(1 + exp(x))``, either way round, in one base."""
+    for log, exp in (("log", "exp"), ("log2", "exp2")):
+        if not is_tl_call(module, call, log) or len(call.args) != 1 or call.keywords:
+            continue
+        match call.args[0]:
+            case ast.BinOp(left=one, op=ast.Add(), right=power) if _is_one(one):
+                pass
+            case ast.BinOp(left=power, op=ast.Add(), right=one) if _is_one(one):
+                pass
+            case _:
+                return None
+        if isinstance(power, ast.Call) and is_tl_call(module, power, exp):
+            return power.args[0] if len(power.args) == 1 and not power.keywords else None
+    return None
+
+
 REWRITES = (
     Rewrite(
         name="stable_tanh",
@@ -174,5 +270,26 @@ REWRITES = (
         title="Compute the offset in 64 bits",
         numerics=Numerics.EXACT,
         apply=_wide_offsets,
+    ),
+    Rewrite(
+        name="call_method",
+        issue="method_not_called",
+        title="Call the method",
+        numerics=Numerics.EXACT,
+        apply=_call_method,
+    ),
+    Rewrite(
+        name="add_barrier",
+        issue="missing_barrier",
+        title="Wait for the other threads before the load",
+        numerics=Numerics.EXACT,
+        apply=_add_barrier,
+    ),
+    Rewrite(
+        name="guard_softplus",
+        issue="unstable_softplus",
+        title="Take the argument itself where it is large",
+        numerics=Numerics.REASSOCIATING,
+        apply=_guard_softplus,
     ),
 )

@@ -8,6 +8,7 @@ from functools import cache
 
 from tilewright.rewrites.rewinds import (
     autotuning,
+    faults,
     grids,
     host,
     loads,
@@ -30,6 +31,7 @@ def all_rewinds() -> tuple[Rewind, ...]:
         *loads.REWINDS,
         *types.REWINDS,
         *host.REWINDS,
+        *faults.REWINDS,
         *options.REWINDS,
         *warps.REWINDS,
         *grids.REWINDS,

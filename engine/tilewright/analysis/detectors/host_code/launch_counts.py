@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from tilewright.analysis.detectors.common import first_line, triton_kernels
+from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.detectors.host_code.facts import (
     graphs_with_wrappers,
     is_measuring,
@@ -15,7 +15,7 @@ from tilewright.analysis.detectors.program_counts import is_one_program
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.model import HostGraph, Use
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.values import Flow, Loop, walk
+from tilewright.analysis.values import Access, Flow, Loop, walk
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -52,11 +52,17 @@ def _loop_over_extent(module: Module, kernel: Kernel, flow: Flow) -> Loop | None
         runtime = [
             v for v in walk(loop.bounds[1]) if v.op == "param" and v.detail not in kernel.constexprs
         ]
-        loads = [a for a in flow.loads if loop.number in a.loops and a.base is not None]
-        moves = [a for a in loads if "arange" in a.pointer.operations]
+        loads = [a for a in flow.loads if loop.number in a.loops]
+        moves = [a for a in loads if _is_of_tile(a)]
         if runtime and moves and _has_independent_turns(loop, flow):
             return loop
     return None
+
+
+def _is_of_tile(load: Access) -> bool:
+    """Whether many elements are read, by addresses or by a block pointer."""
+    is_addressed = load.base is not None and "arange" in load.pointer.operations
+    return is_addressed or load.pointer.is_call(TL + "make_block_ptr")
 
 
 def _has_independent_turns(loop: Loop, flow: Flow) -> bool:

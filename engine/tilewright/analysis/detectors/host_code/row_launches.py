@@ -9,6 +9,7 @@ from tilewright.analysis.detectors.host_code.facts import launch_uses
 from tilewright.analysis.host_graph.model import HostGraph, Use
 from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.nodes import nodes_like
+from tilewright.analysis.tiles.parameters import pointer_parameters
 from tilewright.source.model import Module
 
 
@@ -49,7 +50,7 @@ def launches_for_each_row(module: Module, graph: HostGraph) -> Iterator[Finding]
             continue
         turn = _turn(loop)
         for call in _calls_in(loop):
-            touched = uses.get(call, [])
+            touched = [use for use in uses.get(call, []) if _is_of_memory(module, use)]
             launch = touched[0].launch if touched else None
             if launch is None or not _touches_rows(turn, touched, _is_kept(turn, loop, call)):
                 continue
@@ -60,6 +61,15 @@ def launches_for_each_row(module: Module, graph: HostGraph) -> Iterator[Finding]
                 launch.kernel,
                 related=(Related("the loop", first_line(module, loop)),),
             )
+
+
+def _is_of_memory(module: Module, use: Use) -> bool:
+    """Whether the kernel may take the argument for an address: numbers are no rows."""
+    kernel = module.kernel(use.launch.kernel) if use.launch is not None else None
+    role = use.role
+    if kernel is None or role is None or role.reads or role.writes or role.is_sure:
+        return True
+    return use.parameter in pointer_parameters(module, kernel)
 
 
 def _calls_in(loop: ast.For) -> Iterator[ast.Call]:

@@ -1,0 +1,138 @@
+"""Rewinds of faults: a method that is not called, a barrier, and a softplus without its guard."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.correctness.locks import is_one_warp
+from tilewright.analysis.flow import flow_of
+from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.rewrites.correctness import softplus_argument
+from tilewright.rewrites.edit import Patch
+from tilewright.rewrites.rewinds.model import Rewind, Rewound
+from tilewright.rewrites.rewinds.sites import tl_calls
+from tilewright.rewrites.scope import is_tl_call, parents, statement_of
+from tilewright.source.host import host_of
+from tilewright.source.model import Kernel, Module
+
+_METHODS = ("is_contiguous", "numel")
+_BOUNDS = ("abs", "minimum", "maximum", "clamp", "where", "sigmoid")
+
+
+def _method(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[Rewound]:
+    """``if x.is_contiguous:``, for a tensor that the function passes to the kernel."""
+    for launch in module.launches_of(kernel.name):
+        host = host_of(module, launch)
+        passed = {a.id for a in launch.arguments.values() if isinstance(a, ast.Name)}
+        for call in _asked(host) if host is not None else ():
+            match call:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=[], keywords=[]
+                ) if name in passed and attr in _METHODS:
+                    patch = Patch(module)
+                    patch.replace(call, patch.source(call.func))
+                    yield Rewound(patch.apply(), call.lineno, context)
+
+
+def _asked(host: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What a function takes the truth of."""
+    pending = [n.test for n in ast.walk(host) if isinstance(n, ast.If | ast.IfExp | ast.Assert)]
+    while pending:
+        test = pending.pop(0)
+        if isinstance(test, ast.BoolOp):
+            pending.extend(test.values)
+        elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            pending.append(test.operand)
+        else:
+            yield test
+
+
+def _barrier(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[Rewound]:
+    """A row that is read, and one place of it that is stored, with no barrier between them."""
+    calls = tl_calls(module, kernel, "debug_barrier")
+    if len(calls) != 1 or is_one_warp(module, kernel):
+        return
+    flow = flow_of(module, kernel)
+    statement = statement_of(kernel.node, calls[0])
+    load = _read_back(flow, calls[0])
+    patch = Patch(module)
+    if load is None or statement is None or not patch.owns_lines(statement):
+        return
+    patch.delete_lines(statement)
+    yield Rewound(patch.apply(), patch.new_line(patch.span(load.node)[0]), context)
+
+
+def _read_back(flow: Flow, barrier: ast.Call) -> Access | None:
+    """The first load behind a barrier of a place among others that were stored before it."""
+    if any(a.kind == "atomic" for a in flow.accesses):
+        return None
+    for load in flow.loads:
+        for store in flow.writes:
+            between = store.node.lineno < barrier.lineno < load.node.lineno
+            one, other = "arange" in store.pointer.operations, "arange" in load.pointer.operations
+            single = load.pointer if one else store.pointer
+            is_loaded = "load" in single.operations
+            in_order = load.branches[: len(store.branches)] == store.branches
+            if between and load.base == store.base is not None and one is not other:
+                if is_loaded and in_order and load.mask is store.mask is None:
+                    return load
+                if is_loaded and in_order and not _asks_place(load, store):
+                    return load
+    return None
+
+
+def _asks_place(load: Access, store: Access) -> bool:
+    """Whether a mask asks for what was loaded: it may leave out just that place."""
+    return any("load" in a.mask.operations for a in (load, store) if a.mask is not None)
+
+
+def _softplus(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[Rewound]:
+    """``tl.where(x > 20, x, tl.log(1 + tl.exp(x)))`` without the choice."""
+    flow = flow_of(module, kernel)
+    for call in tl_calls(module, kernel, "where"):
+        around = parents(kernel.node, call)
+        if len(call.args) != 3 or any(is_tl_call(module, node, "where") for node in around):
+            continue
+        log = call.args[2]
+        argument = softplus_argument(module, log) if isinstance(log, ast.Call) else None
+        value = None if argument is None else flow.values.get(argument)
+        if value is not None and not any(map(_is_kept_small, walk(value))):
+            patch = Patch(module)
+            start = patch.span(call)[0]
+            patch.replace(call, patch.source(log))
+            yield Rewound(patch.apply(), patch.new_line(start), context)
+
+
+def _is_kept_small(part: Value) -> bool:
+    """Whether a part of an exponent may keep it from growing."""
+    is_square = part.is_binary("Mult") and part.operands[0] is part.operands[1]
+    is_bounded = part.op == "call" and str(part.detail).rpartition(".")[2] in _BOUNDS
+    return is_square or is_bounded or part.is_binary("Sub") or part.op in ("select", "opaque")
+
+
+REWINDS = (
+    Rewind(
+        issue="method_not_called",
+        name="rewind_call_method",
+        rewrite="call_method",
+        applies="Every condition on `x.is_contiguous()` or `x.numel()` of a tensor that the "
+        "function passes to the kernel by that name, with the method's name alone.",
+        apply=_method,
+    ),
+    Rewind(
+        issue="missing_barrier",
+        name="rewind_add_barrier",
+        rewrite="add_barrier",
+        applies="The only `tl.debug_barrier()` of a kernel of several warps, where it stands "
+        "between a store and a load of a row and of a loaded place in it, which no mask asks for.",
+        apply=_barrier,
+    ),
+    Rewind(
+        issue="unstable_softplus",
+        name="rewind_guard_softplus",
+        rewrite="guard_softplus",
+        applies="Every `tl.where` whose other side is `tl.log(1 + tl.exp(x))`, with nothing in x "
+        "that keeps it from growing and in no other choice: as that side alone.",
+        apply=_softplus,
+    ),
+)
