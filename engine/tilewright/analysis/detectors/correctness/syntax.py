@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
+from tilewright.analysis.detectors.correctness.call_forms import refused_calls
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -107,6 +108,7 @@ def _names_with_source(module: Module) -> frozenset[str]:
 def _refused(
     module: Module, kernel: Kernel, flow: Flow, version: Version | None
 ) -> Iterator[_Refused]:
+    yield from (_Refused(call, what) for call, what in refused_calls(module, kernel))
     outside = _signature(kernel.node)
     for node in nodes_of(kernel.node):
         if node is kernel.node or id(node) in outside:

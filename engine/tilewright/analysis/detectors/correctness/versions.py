@@ -4,7 +4,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from tilewright.analysis.detectors.common import triton_kernels
+from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.correctness.language import (
     is_for_a_fork,
     language_name,
@@ -15,10 +15,13 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_kernel
 from tilewright.knowledge.api import LanguageApi, Presence, Version, language_api
+from tilewright.knowledge.language_notes import arguments_of
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
 
 _ALWAYS = Presence(is_known=True)
+_NEVER = Presence(is_known=False)
+_CONFIG = "triton.Config"
 _Choice = tuple[str, bool]
 _Arm = tuple[_Choice, list[ast.stmt]]
 
@@ -94,6 +97,7 @@ def _uses(module: Module, kernel: Kernel) -> tuple[_Use, ...]:
     for call in nodes_like(kernel.node, ast.Call):
         if call.keywords:
             found += _keywords(call, module.names, api)
+            found += _options(call, module.names, api)
     return tuple(found)
 
 
@@ -102,10 +106,30 @@ def _keywords(call: ast.Call, names: Names, api: LanguageApi) -> Iterator[_Use]:
     own = None if function is None else api.name(function)
     if function is None or own is None or not own.is_known:
         return
+    arguments = arguments_of(TL + function, None)
+    is_open = any(argument.is_open for argument in arguments)
+    known = set[str]() if is_open else {argument.name for argument in arguments}
     for keyword in call.keywords:
         presence = api.keyword(function, keyword.arg) if keyword.arg else None
+        if presence is None and known and keyword.arg and not _is_taken(keyword.arg, known):
+            presence = _NEVER
         if presence is not None and presence != _ALWAYS:
             yield _Use(keyword.value, f"{function}({keyword.arg}=)", presence)
+
+
+def _is_taken(keyword: str, known: Collection[str]) -> bool:
+    """Whether a function takes a keyword, or the compiler passes it itself."""
+    return keyword in known or keyword.startswith("_")
+
+
+def _options(call: ast.Call, names: Names, api: LanguageApi) -> Iterator[_Use]:
+    """Keywords of a ``triton.Config`` that some version lacks."""
+    if not names.is_call(call, _CONFIG):
+        return
+    for keyword in call.keywords:
+        presence = api.keyword("Config", keyword.arg) if keyword.arg else None
+        if presence is not None and presence != _ALWAYS:
+            yield _Use(keyword.value, f"Config({keyword.arg}=)", presence)
 
 
 def _asks_first(text: str, name: str) -> bool:
@@ -151,7 +175,8 @@ def _finding(module: Module, kernel: str, uses: list[_Use], text: str) -> Findin
 
 def _spelled(name: str) -> str:
     function, bracket, keyword = name.partition("(")
-    return f"{keyword.rstrip('=)')} of tl.{function}" if bracket else f"tl.{name}"
+    owner = _CONFIG if function == "Config" else f"tl.{function}"
+    return f"{keyword.rstrip('=)')} of {owner}" if bracket else f"tl.{name}"
 
 
 def _use(api: LanguageApi, name: str) -> str:
