@@ -30,7 +30,7 @@ PROFILE ?= ci
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs pictures setup honesty gpu search-evidence bench-lsp demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall realbugs lint format types wheel clean distclean
+.PHONY: help docs pictures setup honesty gpu search-evidence bench-lsp demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall realbugs realbugs-executed lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -95,6 +95,9 @@ compile-table: corpora ## compile the corpora for three chips, an hour; writes d
 
 realbugs: setup ## faults of public reports, and which of them are found; writes docs/realbugs.md
 	PYTHONPATH=tests/realbugs:benchmarks/slow_spots $(BIN)/python tests/realbugs/realbugs_page.py
+
+realbugs-executed: setup ## the same run in the interpreter on drafted inputs, minutes; then make realbugs
+	PYTHONPATH=tests/realbugs $(BIN)/python tests/realbugs/executed_cases.py
 
 honesty: setup ## the tables of docs/honesty.md from the verdicts in tests/evidence/results
 	PYTHONPATH=tests/evidence $(BIN)/python tests/evidence/table.py

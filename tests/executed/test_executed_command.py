@@ -64,3 +64,11 @@ def test_programs_that_store_to_one_place_race_and_leave_the_rest_unwritten(
     known = {(issue, line) for issue, line, _ in found}
     assert ("output_not_fully_written", 7) in known
     assert all("x of shape [64, 128] (float32)" in message for _, _, message in found)
+
+
+def test_masked_lanes_that_reach_a_sum_are_named_with_the_inputs(tmp_path: Path) -> None:
+    found, _ = _found(tmp_path, OTHER="", PLACE="row")
+    said = [message for issue, _, message in found if issue == "undefined_other"]
+    assert said
+    assert "masked lanes that have no `other`" in said[0]
+    assert "not on a GPU" in said[0]

@@ -16,6 +16,7 @@ from case_results import (
     share_of_alarms,
     write_record,
 )
+from executed_cases import recorded_runs, shares
 from measured_cases import (
     CONTROL,
     WORTH,
@@ -51,17 +52,39 @@ Wanted are 85 % of wrong results (70 % at first sight), 75 % of lost time, and 2
 
 """
 
+_RUN_HEAD = """
+## Found by running
+
+`tilewright check --executed` runs the host functions of a case in the interpreter, on inputs
+drafted from its text ([drafted runs](drafted-runs.md)). All wrong results count, also those that
+the file alone cannot decide. A fault is *found* where an issue on its lines, or an expected issue,
+is reported and not in the twin; an *alarm* is any report of a run of a twin. Cases and twins of
+all three folders were known when this was written. `make realbugs-executed` runs them.
+
+"""
+
 
 def page(of: Sequence[Result]) -> str:
     """The text of the page."""
     context = f"{CONTEXT.triton_version[0]}.{CONTEXT.triton_version[1]}"  # type: ignore[index]
     text = _HEAD.format(target=CONTEXT.target, triton=context, earlier=_earlier_set(of))
-    text += "\n".join(_shares(of)) + "\n"
+    text += "\n".join(_shares(of)) + "\n" + _RUN_HEAD + "\n".join(_executed(of)) + "\n"
     for kind, title in ((Kind.BUG, "Wrong results"), (Kind.SLOW, "Lost time")):
         text += f"\n## {title}\n\n" + "\n".join(_table(r for r in of if r.case.entry.kind is kind))
         text += "\n"
     text += "\n## Not decidable from the file\n\n" + "\n".join(_undecidable(of)) + "\n"
     return text + "\n## Lost time on a GPU\n\n" + "\n".join(_measured(of)) + "\n"
+
+
+def _executed(of: Sequence[Result]) -> Iterator[str]:
+    """The wrong results again, with what running them shows, by folder."""
+    runs, text = recorded_runs(), {r.case.name: r.found for r in of}
+    yield "| cases | run | found of those run | found by text or run | alarms on twins |"
+    yield "| --- | --- | --- | --- | --- |"
+    for folder in Folder:
+        given = [r.case for r in of if r.case.folder is folder]
+        row = shares(runs, given, text).values()
+        yield f"| {folder} | {' | '.join(map(str, row))} |"
 
 
 def _earlier_set(of: Sequence[Result]) -> str:

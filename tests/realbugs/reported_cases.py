@@ -84,11 +84,12 @@ class Case:
 
 def cases() -> tuple[Case, ...]:
     """All cases, by folder and name."""
-    return tuple(case for folder in Folder for case in _cases_of(folder))
+    return tuple(case for folder in Folder for case in cases_in(FOLDER / folder, folder))
 
 
-def _cases_of(folder: Folder) -> Iterator[Case]:
-    for path in sorted((FOLDER / folder).glob("*.yaml")):
+def cases_in(place: Path, folder: Folder) -> Iterator[Case]:
+    """The cases of the YAML files at a place, kept as those of a folder are."""
+    for path in sorted(place.glob("*.yaml")):
         for name, given in yaml.safe_load(path.read_text()).items():
             yield _case(f"{path.stem}/{name}", folder, Entry.model_validate(given))
 

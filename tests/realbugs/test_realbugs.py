@@ -3,7 +3,8 @@
 from functools import cache
 
 from case_results import Result, recorded, results, share_of_alarms
-from reported_cases import cases
+from executed_cases import recorded_runs, shares
+from reported_cases import Kind, cases
 
 from tilewright.knowledge.base import taxonomy
 from tilewright.source import parse_module
@@ -42,3 +43,13 @@ def test_one_expected_issue_of_each_decidable_case_found_is_in_the_taxonomy() ->
 def test_twins_give_few_false_alarms() -> None:
     named = {r.case.name: r.false_alarms for r in _results() if r.false_alarms}
     assert share_of_alarms(_results()).percent <= _FALSE_ALARMS, named
+
+
+def test_runs_that_are_recorded_are_of_wrong_results_among_the_cases() -> None:
+    bugs = {case.name for case in cases() if case.entry.kind is Kind.BUG}
+    assert set(recorded_runs()) <= bugs
+
+
+def test_runs_of_twins_give_few_alarms() -> None:
+    named = {name: one.alarms for name, one in recorded_runs().items() if one.alarms}
+    assert shares(recorded_runs(), cases(), {})["alarms on twins"].percent <= _FALSE_ALARMS, named

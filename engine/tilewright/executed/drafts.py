@@ -70,6 +70,18 @@ class Space:
         """The likeliest draft."""
         return Draft((0,) * len(self.choices))
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether a call has one tensor, of a stated number of axes: no relation to another one
+        can be missed."""
+        tensors = [p for p in self.parameters if ("shape", p.name) in self.decided(self.first)]
+        return len(tensors) == 1 and tensors[0].rank is not None
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether a call gives whole numbers, which may be extents."""
+        return any(p.kind is Kind.NUMBER and not p.has_default for p in self.parameters)
+
     def neighbours(self, draft: Draft) -> Iterator[tuple[Choice, Draft]]:
         """(the choice, the draft with another option of it), likelier options first."""
         most = max((len(c.options) for c in self.choices), default=0)
@@ -102,19 +114,21 @@ class Space:
             if ("shape", p.name) in decided
         }
 
-    def layouts(self, draft: Draft) -> dict[str, str]:
-        """The tensors whose strides the host reads, with a layout that these describe."""
+    def layouts(self, draft: Draft) -> dict[str, tuple[int, int]]:
+        """Two axes of each tensor of a stated rank whose strides the host reads: the last two of
+        those."""
         shapes = self.shapes(self.decided(draft))
         found = {}
         for p in self.parameters:
             rank = len(shapes.get(p.name, ()))
-            if rank < 2:
-                continue
-            if _reads(p, rank, 1) and _reads(p, rank, 2):
-                found[p.name] = "transposed"
-            elif _reads(p, rank, 2) and all(_reads(p, rank, at) for at in range(2, rank + 1)):
-                found[p.name] = "strided"
+            read = [at for at in range(rank) if _reads(p, rank, rank - at)]
+            if p.rank == rank and len(read) > 1:
+                found[p.name] = (read[-2], read[-1])
         return found
+
+    def says(self, word: str) -> bool:
+        """Whether the file has a word anywhere."""
+        return any(word in line for line in self.lines)
 
     def line(self, error: RunError | None) -> str:
         """The host's line that an error ended on."""
@@ -127,13 +141,13 @@ class Space:
         sizes: Mapping[str, int],
         *,
         contents: str = "",
-        layouts: Mapping[str, str] | None = None,
+        flags: bool = False,
     ) -> DraftedCall:
         """The call of a draft whose symbols have these sizes.
 
         Args:
             contents: of real tensors, where not the usual ones.
-            layouts: of tensors that do not lie in one piece.
+            flags: give those the other value that a call may leave out.
         """
         decided = self.decided(draft)
         shapes = self.shapes(decided)
@@ -141,10 +155,12 @@ class Space:
         by_keyword = False
         for parameter in self.parameters:
             name = parameter.name
+            key = f"={name}" if by_keyword else name
             if not any((what, name) in decided for what in ("shape", "value")):
                 by_keyword = True
+                if flags and parameter.kind is Kind.FLAG:
+                    arguments[f"={name}"] = {"value": not parameter.default}
                 continue
-            key = f"={name}" if by_keyword else name
             if name not in shapes:
                 arguments[key] = _value(decided["value", name], sizes, decided)
                 continue
@@ -155,9 +171,16 @@ class Space:
             }
             if contents and made["contents"] == "normal":
                 made["contents"] = contents
-            if layouts and name in layouts:
-                made["layout"] = layouts[name]
         return {"function": self.function, "arguments": arguments}
+
+    def stored(self, call: DraftedCall, layouts: Mapping[str, tuple[int, int]]) -> DraftedCall:
+        """A call whose tensors have these axes in the other order in memory."""
+        arguments: dict[str, DraftedArgument] = {
+            key: {**one, "exchanged": [*layouts[name]]} if name in layouts else one
+            for key, one in call["arguments"].items()
+            if (name := key.removeprefix("="))
+        }
+        return {**call, "arguments": arguments}
 
 
 def _reads(p: Parameter, rank: int, from_end: int) -> bool:

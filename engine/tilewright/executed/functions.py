@@ -10,7 +10,7 @@ from tilewright.source.callgraph import CallGraph, call_graph
 from tilewright.source.model import Module
 
 _SIZES = frozenset(1 << n for n in range(4, 13))
-_MOST_SIZES = 3
+_MOST_SIZES = 2
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ _IDS = {
     Wrong.LAUNCH: "launch_arguments",
     Wrong.NAME: "undefined_name",
     Wrong.BROADCAST: "broadcast_mismatch",
-    Wrong.DTYPE: "does_not_compile",
     Wrong.OUTSIDE_READ: "missing_boundary_check",
     Wrong.OUTSIDE_WRITE: "missing_boundary_check",
     Wrong.RACE: "race_on_store",
@@ -26,7 +25,7 @@ _IDS = {
     Wrong.NOT_FINITE: "undefined_other",
     Wrong.LANES: "undefined_other",
     Wrong.TILES: "neutral_element",
-    Wrong.LAYOUT: "non_contiguous_input",
+    Wrong.LAYOUT: "stride_of_other_tensor",
 }
 _ODD_SEVERITY = 4
 _AT_ODD = "; with powers of two around that extent nothing is wrong"

@@ -24,7 +24,6 @@ class Wrong(StrEnum):
     LAUNCH = "launch"
     NAME = "name"
     BROADCAST = "broadcast"
-    DTYPE = "dtype"
     OUTSIDE_READ = "outside_read"
     OUTSIDE_WRITE = "outside_write"
     RACE = "race"
@@ -54,7 +53,6 @@ _BROADCASTS = re.compile(
     r"incompatible dimensions|could not be broadcast|shape mismatch|Cannot broadcast|"
     r"cannot be broadcast"
 )
-_DTYPES = re.compile(r"Expected dtype \[")
 
 
 def reached(run: DraftedRun) -> Reached:
@@ -122,8 +120,6 @@ def _of_error(error: RunError) -> Iterator[Fault]:
         yield Fault(Wrong.NAME, line, text)
     elif _BROADCASTS.search(text) and error["by"] == "kernel":
         yield Fault(Wrong.BROADCAST, line, text)
-    elif _DTYPES.search(text) and error["by"] == "kernel":
-        yield Fault(Wrong.DTYPE, line, text)
 
 
 def described(call: DraftedCall) -> str:
@@ -132,8 +128,9 @@ def described(call: DraftedCall) -> str:
     for name, one in call["arguments"].items():
         name = name.removeprefix("=")
         if "shape" in one:
-            layout = f", {one['layout']}" if one.get("layout") else ""
-            parts.append(f"{name} of shape {one['shape']} ({one['dtype']}{layout})")
+            axes = one.get("exchanged")
+            stored = f", axes {axes[0]} and {axes[1]} stored in the other order" if axes else ""
+            parts.append(f"{name} of shape {one['shape']} ({one['dtype']}{stored})")
         else:
             parts.append(f"{name} = {one.get('dtype') or one.get('value')}")
     return ", ".join(parts)

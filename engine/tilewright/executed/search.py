@@ -21,7 +21,6 @@ from tilewright.executed.observations import (
     score,
 )
 from tilewright.worker.messages.drafted import (
-    DraftedArgument,
     DraftedCall,
     DraftedRun,
     Variation,
@@ -29,11 +28,14 @@ from tilewright.worker.messages.drafted import (
 
 Run = Callable[[Sequence[DraftedCall]], list[DraftedRun]]
 _ROUNDS = 5
-_MOST = 40
+_MOST = 24
 _CHUNK = 8
+_HOPES = 2
 _CONFIGS = 4
-_CALLS = 160
-_HANGS = 1.0
+_CALLS = 240
+_HANGS = 1.5
+_MOST_SLOW = 6
+_MOST_SECONDS = 12.0
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,21 @@ class _Counted:
     def __init__(self, run: Run) -> None:
         self._run = run
         self.count = 0
+        self._slow = 0
+        self._seconds = 0.0
         self._wrong: list[set[tuple[Wrong, int]]] = []
 
     def __call__(self, calls: Sequence[DraftedCall]) -> list[DraftedRun]:
+        if self._slow >= _MOST_SLOW or self._seconds > _MOST_SECONDS:
+            return []
         calls = calls[: max(0, _CALLS - self.count)]
         self.count += len(calls)
         runs = self._run(calls) if calls else []
         for one in runs:
-            if reached(one) >= Reached.KERNEL_FAILED and one.get("seconds", 0) < _HANGS:
+            is_slow = one.get("seconds", 0.0) > _HANGS
+            self._slow += is_slow
+            self._seconds += one.get("seconds", 0.0)
+            if reached(one) >= Reached.KERNEL_FAILED and not is_slow:
                 self._wrong.append({(fault.kind, fault.line) for fault in faults(one)})
         return runs
 
@@ -109,7 +118,7 @@ def tried(space: Space, run: Run) -> Tried:
         pairs = [*zip(_ordinary(space, draft), runs, strict=True)]
         sightings = tuple(
             Sighting(f, c, True) for c, one in pairs for f in faults(one)
-            if f.kind in _WITHOUT_DATA or counted.is_always(f)
+            if f.kind in _WITHOUT_DATA or space.is_alone or counted.is_always(f)
         )  # fmt: skip
     return Tried(space.function, call, "", clean, sightings, counted.count)
 
@@ -150,40 +159,46 @@ def _improved(
     space: Space, best: Draft, runs: Sequence[DraftedRun], run: Run
 ) -> tuple[Draft, list[DraftedRun]] | None:
     """The best draft that has one other option; the first with nothing wrong, where there is."""
-    others = _by_relevance(space, best, runs)[:_MOST]
     top, found = _score(runs), None
-    for at in range(0, len(others), _CHUNK):
-        chunk = others[at : at + _CHUNK]
-        firsts = run([_ordinary(space, draft)[0] for draft in chunk])
-        hopeful = sorted(
-            zip(firsts, chunk, strict=False), key=lambda one: score(one[0]), reverse=True
-        )
-        for first, draft in hopeful[:2]:
-            if score(first) < top[0]:
-                continue
-            both = [first, *run([_ordinary(space, draft)[1]])]
-            if _score(both) > top:
-                top, found = _score(both), (draft, both)
-            if all(is_clean(one) for one in both):
-                return draft, both
+    for tier in _by_relevance(space, best, runs):
+        for at in range(0, min(len(tier), _MOST), _CHUNK):
+            for draft, both in _hopeful(space, tier[at : at + _CHUNK], top[0], run):
+                if all(is_clean(one) for one in both):
+                    return draft, both
+                if _score(both) > top:
+                    top, found = _score(both), (draft, both)
+        if found is not None:
+            break
     return found
 
 
-_COSTS = {"same": 0, "contents": 1, "value": 1, "shape": 2, "dtype": 3}
+def _hopeful(
+    space: Space, chunk: Sequence[Draft], least: tuple[int, int, int], run: Run
+) -> Iterator[tuple[Draft, list[DraftedRun]]]:
+    """The best drafts of some by their first call, with both calls of them."""
+    firsts = run([_ordinary(space, draft)[0] for draft in chunk])
+    known = sorted(zip(firsts, chunk, strict=False), key=lambda one: score(one[0]), reverse=True)
+    for first, draft in known[:_HOPES]:
+        if score(first) >= least and (second := run([_ordinary(space, draft)[1]])):
+            yield draft, [first, *second]
 
 
-def _by_relevance(space: Space, draft: Draft, runs: Sequence[DraftedRun]) -> list[Draft]:
-    """Drafts with one other option, those first that change what a fault or an error names, and
-    of these equal extents before other shapes and types."""
+_GROUPS = (("same", "value"), ("contents", "shape"), ("dtype",))
+
+
+def _by_relevance(space: Space, draft: Draft, runs: Sequence[DraftedRun]) -> Iterator[list[Draft]]:
+    """Drafts with one other option in groups: equal extents and values before other shapes and
+    types; in each group those first that change what a fault or an error names."""
     said = " ".join(fault.text for one in runs for fault in faults(one))
     lines = " ".join(space.line(one.get("error")) for one in runs)
     words = set(re.findall(r"\w+", f"{said} {lines}"))
     shapes = space.shapes(space.decided(draft))
     words |= {str(axis) for name, axes in shapes.items() if name in words for axis in axes}
-    found = sorted(
-        space.neighbours(draft), key=lambda one: (one[0].name not in words, _COSTS[one[0].what])
-    )
-    return [other for _, other in found]
+    found = [*space.neighbours(draft)]
+    for group in _GROUPS:
+        own = [one for one in found if one[0].what in group]
+        own.sort(key=lambda one: one[0].name not in words)
+        yield [other for _, other in own]
 
 
 def _both(space: Space, draft: Draft, run: Run) -> list[DraftedRun]:
@@ -212,8 +227,39 @@ def _probed(space: Space, draft: Draft, run: Run) -> Iterator[Sighting]:
             willing[symbol] = small[symbol]
         elif found and _is_clean_around(space, draft, usual, symbol, small[symbol], run):
             yield from (Sighting(fault, call, False) for fault in found)
+    yield from _of_large(space, draft, usual, run)
     yield from _compared(space, draft, usual, willing, run)
-    yield from _of_halves(space, draft, usual, run)
+    yield from _of_flags(space, draft, usual, willing, run)
+
+
+_LIMITS = frozenset({Wrong.OUTSIDE_READ, Wrong.OUTSIDE_WRITE, Wrong.UNWRITTEN})
+
+
+def _of_large(space: Space, draft: Draft, usual: Mapping[str, int], run: Run) -> Iterator[Sighting]:
+    """What an extent beyond any fixed block shows: that ordinary ones may be in any order is known
+    by then. A number among the arguments may be what bounds it, and then nothing is known."""
+    if space.has_numbers:
+        return
+    leading = _leading(space, draft)
+    calls = [
+        space.call(draft, {**usual, symbol: extents.LARGE})
+        for symbol in usual if symbol not in leading
+    ]  # fmt: skip
+    for call, one in zip(calls, run(calls), strict=False):
+        yield from (Sighting(f, call, False) for f in faults(one) if f.kind in _LIMITS)
+
+
+def _of_flags(
+    space: Space, draft: Draft, usual: Mapping[str, int], odd: Mapping[str, int], run: Run
+) -> Iterator[Sighting]:
+    """What odd extents show with the flags that a call may leave out, where ordinary ones show
+    nothing."""
+    calls = [space.call(draft, sizes, flags=True) for sizes in (usual, odd)]
+    if calls[0] == space.call(draft, usual):
+        return
+    runs = run(calls)
+    if len(runs) == len(calls) and is_clean(runs[0]):
+        yield from (Sighting(fault, calls[1], False) for fault in faults(runs[1]))
 
 
 def _compared(
@@ -221,88 +267,72 @@ def _compared(
 ) -> Iterator[Sighting]:
     """What differs between a call and the same call with something changed.
 
-    With ordinary extents a change is tried first: one that makes a difference there is none that
-    right results do not depend on, but for the layout of a tensor whose strides are read.
+    With ordinary extents a change is tried first: what makes a difference there may be meant to.
+    Masked lanes, and lanes beyond the next power of two, are never meant to; nor is the layout of
+    a tensor whose strides are read.
     """
-    firsts = [space.call(draft, usual), space.call(draft, odd)]
-    calls = [*firsts]
-    kinds: list[tuple[Wrong, str]] = []
-    for kind, said, change in _changes(space, draft):
-        for like in (0, 1):
-            calls.append({**change(firsts[like]), "like": like})
-        kinds.append((kind, said))
-    if layouts := space.layouts(draft):
-        for like, sizes in enumerate((usual, odd)):
-            calls.append({**space.call(draft, sizes, layouts=layouts), "like": like})
-        kinds.append((Wrong.LAYOUT, "the same values in another layout"))
-    runs = run(calls)
-    if len(runs) < len(calls) or not all(is_clean(one) for one in runs[:2]):
-        if runs and reached(runs[-1]) is Reached.ENDED and len(runs) > 1:
+    for contents in _CONTENTS:
+        firsts = [space.call(draft, sizes, contents=contents) for sizes in (usual, odd)]
+        changes = [*_changes(space)]
+        if layouts := space.layouts(draft):
+            changes.append((Wrong.LAYOUT, _OTHER_LAYOUT, lambda call: space.stored(call, layouts)))
+        calls = [*firsts]
+        for _, _, change in changes:
+            calls += [{**change(first), "like": at} for at, first in enumerate(firsts)]
+        runs = run(calls)
+        if len(runs) < len(calls) or not is_clean(runs[0]):
+            return
+        if contents == "normal":
             yield from (Sighting(fault, calls[1], False) for fault in faults(runs[1]))
-        return
-    for number, (kind, said) in enumerate(kinds):
-        at = 2 + 2 * number
-        both = runs[at : at + 2]
-        yield from _differing(kind, said, calls[at : at + 2], both)
+        if not is_clean(runs[1]):
+            return
+        for number, (kind, said, _) in enumerate(changes):
+            at = 2 + 2 * number
+            yield from _differing(kind, said, calls[at : at + 2], runs[at : at + 2])
+
+
+_CONTENTS = ("normal", "positive", "negative")
+_OTHER_LAYOUT = "the same values in another layout"
+_DOUBLED = "tiles twice as long as the next power of two"
 
 
 def _differing(
     kind: Wrong, said: str, calls: Sequence[DraftedCall], runs: Sequence[DraftedRun]
 ) -> Iterator[Sighting]:
+    """What two calls show that are like those with ordinary and with odd extents."""
     if any(reached(one) is not Reached.ENDED for one in runs):
         return
-    is_sure = kind in (Wrong.LAYOUT, Wrong.LANES)
-    if runs[0].get("difference") and not is_sure:
+    differences = [one.get("difference") or "" for one in runs]
+    if any("another kind" in one for one in differences):
         return
-    for call, one, is_ordinary in zip(calls, runs, (True, False), strict=True):
-        if one.get("difference"):
-            text = f"{one['difference']} with {said}"
-            yield Sighting(Fault(kind, 0, text), call, is_ordinary)
+    is_sure = kind in (Wrong.LAYOUT, Wrong.LANES) or (said == _DOUBLED and differences[1])
+    if differences[0] and not is_sure:
+        return
+    for call, difference, is_ordinary in zip(calls, differences, (True, False), strict=True):
+        if difference:
+            yield Sighting(Fault(kind, 0, f"{difference} with {said}"), call, is_ordinary)
             return
 
 
 Change = Callable[[DraftedCall], DraftedCall]
 
 
-def _changes(space: Space, draft: Draft) -> Iterator[tuple[Wrong, str, Change]]:
+def _changes(space: Space) -> Iterator[tuple[Wrong, str, Change]]:
     """What right results do not depend on: (kind, in words, the call changed so)."""
 
     def varied(variation: Variation) -> Change:
         return lambda call: {**call, "variation": variation}
 
-    yield (
-        Wrong.LANES,
-        "other contents of masked lanes that have no `other`",
-        varied({"lanes": True}),
-    )
-    yield Wrong.TILES, "tiles twice as long as the next power of two", varied({"doubled": True})
+    lanes = "other contents of masked lanes that have no `other`"
+    yield Wrong.LANES, lanes, varied({"lanes": True})
+    if space.says("next_power_of_2"):
+        yield Wrong.TILES, _DOUBLED, varied({"doubled": True})
     for size in space.tiles:
         for other in (size // 2, size * 2):
             said = f"{other} instead of {size} in the function"
             yield Wrong.TILES, said, varied({"tiles": [size, other]})
-    for number in range(1, _CONFIGS):
+    for number in range(1, _CONFIGS if space.says("autotune") else 1):
         yield Wrong.TILES, f"configuration {number + 1}", varied({"config": number})
-
-
-def _of_halves(
-    space: Space, draft: Draft, usual: Mapping[str, int], run: Run
-) -> Iterator[Sighting]:
-    """What 16-bit floats show that 32-bit ones do not."""
-    call = space.call(draft, usual)
-    for dtype in ("float16", "bfloat16"):
-        half = _retyped(call, dtype)
-        if half == call:
-            return
-        found = [fault for one in run([half]) for fault in faults(one)]
-        yield from (Sighting(fault, half, True) for fault in found if fault.kind is Wrong.DTYPE)
-
-
-def _retyped(call: DraftedCall, dtype: str) -> DraftedCall:
-    arguments: dict[str, DraftedArgument] = {
-        name: {**one, "dtype": dtype} if "shape" in one and one["dtype"] == "float32" else one
-        for name, one in call["arguments"].items()
-    }  # fmt: skip
-    return {**call, "arguments": arguments}
 
 
 def _is_clean_around(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..inputs import layouts, tensor_files
+from ..inputs import tensor_files
 from ..protocol import JobError
 
 if TYPE_CHECKING:
@@ -31,7 +31,12 @@ def argument_of(name: str, argument: DraftedArgument) -> Any:
     shape = tuple(argument["shape"])
     values = _FAMILIES[family](shape, int(most or _MOST), draw)
     tensor = _of_dtype(values, tensor_files.dtype_of(argument.get("dtype") or "float32"))
-    return layouts.laid_out({name: tensor}, argument.get("layout") or layouts.PLAIN)[name]
+    return _exchanged(tensor, argument["exchanged"]) if "exchanged" in argument else tensor
+
+
+def _exchanged(tensor: torch.Tensor, axes: list[int]) -> torch.Tensor:
+    """The same values with two axes stored in the other order."""
+    return tensor.transpose(*axes).contiguous().transpose(*axes)
 
 
 def _of_dtype(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -46,6 +51,10 @@ def _normal(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch.T
 
 def _positive(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch.Tensor:
     return torch.rand(shape, generator=draw) * 0.8 + 0.1
+
+
+def _negative(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch.Tensor:
+    return -_positive(shape, most, draw)
 
 
 def _zeros(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch.Tensor:
@@ -80,6 +89,7 @@ def _distinct(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch
 _FAMILIES: dict[str, Callable[[tuple[int, ...], int, torch.Generator], torch.Tensor]] = {
     "normal": _normal,
     "positive": _positive,
+    "negative": _negative,
     "zeros": _zeros,
     "below": _below,
     "lengths": _lengths,

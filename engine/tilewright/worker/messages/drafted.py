@@ -12,14 +12,14 @@ class DraftedArgument(TypedDict, total=False):
     """A tensor where it has a ``shape``, a torch dtype where it has only a ``dtype``, else a
     ``value``.
 
-    ``contents`` of a tensor is a family of ``drafted.contents``; ``layout`` one of
-    ``inputs.layouts``.
+    ``contents`` of a tensor is a family of ``drafted.contents``; ``exchanged`` two axes that lie
+    in memory in the other order.
     """
 
     shape: list[int]
     dtype: str
     contents: str
-    layout: str
+    exchanged: list[int]
     value: Plain
 
 
