@@ -30,7 +30,8 @@ class Executed(BaseModel):
 
     Attributes:
         ran: some call of the faulty version launched a kernel, or importing it fails.
-        found: an issue on the lines of the fault, or an expected one, that the twin does not have.
+        found: an issue on the lines of the fault, an expected one, or one of the whole kernel
+            (a result that differs, an element that is not written) that the twin does not have.
         reported: the issues of the faulty version with their lines.
         alarms: the issues of the twin with their lines.
     """
@@ -49,7 +50,10 @@ def executed(case: Case, device: Device, folder: Path) -> Executed:
     _, twin = _issues(case.fixed, folder / "fixed.py", device)
     in_twin = {issue.id for issue in twin}
     new = [issue for issue in faulty if issue.id not in in_twin]
-    found = any(i.id in case.entry.expects or i.range.line in case.lines for i in new)
+    found = any(
+        i.id in case.entry.expects or i.range.line in case.lines or i.data.get("place") == "kernel"
+        for i in new
+    )
     return Executed(ran=ran, found=found, reported=_named(faulty), alarms=_named(twin))
 
 

@@ -57,9 +57,11 @@ _RUN_HEAD = """
 
 `tilewright check --executed` runs the host functions of a case in the interpreter, on inputs
 drafted from its text ([drafted runs](drafted-runs.md)). All wrong results count, also those that
-the file alone cannot decide. A fault is *found* where an issue on its lines, or an expected issue,
-is reported and not in the twin; an *alarm* is any report of a run of a twin. Cases and twins of
-all three folders were known when this was written. `make realbugs-executed` runs them.
+the file alone cannot decide. A fault is *found* where an issue on its lines, an expected issue, or
+an issue of the whole kernel (a result that differs, an element that is never written) is reported
+and not in the twin; an *alarm* is any report of a run of a twin. Cases and twins of all three
+folders were known when this was written, and some have no host function. `make realbugs-executed`
+runs them.
 
 """
 

@@ -78,6 +78,12 @@ class Space:
         return len(tensors) == 1 and tensors[0].rank is not None
 
     @property
+    def is_stated(self) -> bool:
+        """Whether the text states the number of axes of each tensor of a call."""
+        given = (p for p in self.parameters if p.kind is Kind.TENSOR and not p.has_default)
+        return all(p.rank is not None for p in given)
+
+    @property
     def has_numbers(self) -> bool:
         """Whether a call gives whole numbers, which may be extents."""
         return any(p.kind is Kind.NUMBER and not p.has_default for p in self.parameters)

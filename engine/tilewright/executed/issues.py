@@ -81,7 +81,7 @@ def _of_function(module: Module, tried: Tried) -> Iterator[Issue]:
             message=f"{text}.",
             kernel=kernel.name if kernel is not None else None,
             range=where,
-            data={"tier": "executed"},
+            data={"tier": "executed", "place": "line" if sighting.fault.line else "kernel"},
         )
 
 

@@ -238,7 +238,7 @@ _LIMITS = frozenset({Wrong.OUTSIDE_READ, Wrong.OUTSIDE_WRITE, Wrong.UNWRITTEN})
 def _of_large(space: Space, draft: Draft, usual: Mapping[str, int], run: Run) -> Iterator[Sighting]:
     """What an extent beyond any fixed block shows: that ordinary ones may be in any order is known
     by then. A number among the arguments may be what bounds it, and then nothing is known."""
-    if space.has_numbers:
+    if space.has_numbers or not space.is_stated:
         return
     leading = _leading(space, draft)
     calls = [
