@@ -150,6 +150,8 @@ class Host(Evaluator):
         plain = self.number(one), self.number(two)
         if any(isinstance(v, Open | Tensor | Unknown | Dotted) for v in plain):
             return UNKNOWN
+        if plain == (one, two):
+            raise Unfollowed("a comparison of what is not known")
         return self.comparison(op, *plain)
 
     def same(self, one: Known, two: Known) -> bool | None:
