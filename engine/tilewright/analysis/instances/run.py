@@ -3,7 +3,7 @@
 import ast
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product as all_of
 
 from tilewright.analysis.flow import flow_of
@@ -33,7 +33,7 @@ _MOST_ELEMENTS = 20_000
 _ATTEMPTS = 8
 _MOST_HOSTS = 2
 _SHORTEST = 4
-_STEPS = 16_000
+_STEPS = 8_000
 """What all evaluations of a kernel with a host function may take: expressions, and lanes in 16."""
 _FEW = (0, 1, 2)
 _GREATEST_BLOCK = 1 << 13
@@ -116,11 +116,10 @@ class _Instances:
     def faults(self) -> Iterator[Faults]:
         """The faults at the first sizes that show any."""
         self.pointers = _pointers(self.module, self.kernel)
-        sizes = Sizes(scale=_scale(self.module, self.kernel, self.function))
-        first = self._attempt(sizes, is_host_only=True)
+        first = self._attempt(Sizes(), is_host_only=True)
         if first is None:
             return
-        sizes = first[1]
+        sizes = replace(first[1], scale=_scale(self.module, self.kernel, self.function))
         for kind, is_padded in self._kinds(sizes):
             again = self._attempt(sizes.again(kind=kind, is_padded=is_padded))
             faults = None if again is None else self._confirmed(*again)
