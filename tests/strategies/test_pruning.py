@@ -2,21 +2,25 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tilewright.analysis.model import AnalysisContext
 from tilewright.devices.opening import open_device
+from tilewright.evaluation import workbench
 from tilewright.evaluation.model import Candidate
 from tilewright.evaluation.workbench import Workbench
 from tilewright.knowledge.stages import Stage
 from tilewright.problems.loading import find_problem
 from tilewright.source import parse_module
 from tilewright.store.store import Store
-from tilewright.strategies.autotune_lists import PrunedProposer
+from tilewright.strategies.autotune_lists import PrunedProposer, on_lines_of
 from tilewright.strategies.model import ProposalRequest
 from tilewright.strategies.observer import Silent
+from tilewright.targets.compilation import compile_launch
+from tilewright.targets.model import CompileReport, LaunchFacts, LineReport
 from tilewright.targets.registry import parse_target
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -88,3 +92,41 @@ def test_the_last_configuration_is_never_dropped(bench: Workbench) -> None:
     notes: list[str] = []
     assert SPILLS in proposed(bench, notes, SPILLS).text
     assert "no configuration would be left" in notes[0]
+
+
+@pytest.mark.triton
+def test_what_is_left_is_not_compiled_again(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = parse_target("cuda:90")
+    candidate = proposed(bench, [], f"\n    {SPILLS},\n    {FITS}", FITS.replace("=4", "=8"))
+    launches = [
+        launch
+        for case in bench.problem.compiled_cases()
+        for launch in bench.capture(candidate.text, case).launches
+    ]
+    path = str(bench.place(candidate.text))
+    asked = [(launch, compile_launch(bench.device, path, launch, target)) for launch in launches]
+    monkeypatch.setattr(workbench, "compile_launch", None)
+    for launch, expected in asked:
+        kept = bench.compile(candidate.text, launch, target)
+        assert kept.cached
+        assert _without_times(kept) == _without_times(expected)
+        assert {line.line for line in kept.lines}, "of the lines of the text without the others"
+    assert len(asked) > 1
+
+
+def _without_times(report: CompileReport) -> CompileReport:
+    details = {name: x for name, x in report.details.items() if not name.endswith("_seconds")}
+    return replace(report, details=details, seconds=0.0, cached=True)
+
+
+def test_a_report_about_what_changed_is_not_handed_on() -> None:
+    target = parse_target("cuda:90")
+    launch = LaunchFacts("kernel", (1,), ())
+    lines = (LineReport(1, 4), LineReport(5, 2))
+    report = CompileReport(target, "kernel", launch, True, (), lines=lines)
+    moved = on_lines_of(report, "a\nb\nc\nd\ne", "a\nB\nd\ne")
+    assert moved is not None
+    assert [line.line for line in moved.lines] == [1, 4]
+    assert on_lines_of(report, "a\nb\nc\nd\ne", "a\nb\nc\nd\nE") is None

@@ -4,6 +4,7 @@ The only module of the cascade that talks to a device. What compilers are told o
 kept by its hash.
 """
 
+import json
 import os
 from copy import copy
 from dataclasses import dataclass
@@ -183,7 +184,15 @@ class Workbench:
 
     def compile(self, text: str, launch: LaunchFacts, target: Target) -> CompileReport:
         """What the compiler of ``target`` makes of one launch; cached on disk by content."""
-        return compile_launch(self.device, str(self.place(text)), launch, target)
+        kept: CompileReport | None = self._kept.get(_report_key(text, launch, target))
+        return kept or compile_launch(self.device, str(self.place(text)), launch, target)
+
+    def keep_report(self, text: str, report: CompileReport) -> None:
+        """Take a report, made of another text with the same kernel, for what ``text`` compiles to.
+
+        Its lines are those of ``text``.
+        """
+        self._kept[_report_key(text, report.launch, report.target)] = report
 
     def inputs(self, case: Case, seed: int) -> JobOutcome[Inputs]:
         """A manifest of inputs for a case, made outside any candidate's process."""
@@ -204,6 +213,11 @@ class Workbench:
         path = self.scratch.joinpath(*(part.replace("/", "_") for part in parts))
         path.mkdir(parents=True, exist_ok=True)
         return path
+
+
+def _report_key(text: str, launch: LaunchFacts, target: Target) -> tuple[str, ...]:
+    launched = json.dumps(dump(launch), sort_keys=True)
+    return ("report", text_hash(text), str(target), launched)
 
 
 def explain(outcome: JobOutcome[Any]) -> str:

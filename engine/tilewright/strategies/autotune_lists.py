@@ -1,6 +1,6 @@
 """Autotune lists without what the compiler already rules out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from tilewright.evaluation.compile_step import compiled, unfit
@@ -43,6 +43,7 @@ class PrunedProposer:
         self._target = target
         self._observer = observer
         self._note = note
+        self._reports: list[CompileReport] = []
 
     def propose(self, request: ProposalRequest) -> Iterator[Candidate]:
         present = {kernel.name: kernel.autotune for kernel in request.module.kernels}
@@ -68,9 +69,18 @@ class PrunedProposer:
         if isinstance(text, Refusal):
             self._note(f"{kernel.name}: {text.reason}; all {len(faults)} fall short: {reasons}")
             return candidate
+        self._hand_on(candidate.text, text, faults)
         why = f"{len(faults)} configurations left out for {self._target}: {reasons}"
         self._note(f"{kernel.name}: {why}")
         return replace(candidate, text=text, rationale=f"{candidate.rationale}; {why}")
+
+    def _hand_on(self, before: str, after: str, dropped: Collection[int]) -> None:
+        """What is left in the list was compiled: the cascade need not do so again."""
+        for position, report in enumerate(self._reports):
+            moved = None if position in dropped else on_lines_of(report, before, after)
+            if moved is not None:
+                self._bench.keep_report(after, moved)
+        self._reports = []
 
     def _faults(self, text: str, kernel: Kernel) -> dict[int, str]:
         """Position of a configuration to why it is unfit; empty where nothing can be compiled."""
@@ -84,13 +94,14 @@ class PrunedProposer:
         if len(mine) != len(configs):
             return {}
         try:
-            reports = self._reports(text, mine)
+            reports = self._compiled(text, mine)
         except NoToolchainError:
             return {}
+        self._reports = reports
         found = {position: unfit([report]) for position, report in enumerate(reports)}
         return {position: why for position, why in found.items() if why}
 
-    def _reports(self, text: str, launches: Sequence[LaunchFacts]) -> list[CompileReport]:
+    def _compiled(self, text: str, launches: Sequence[LaunchFacts]) -> list[CompileReport]:
         """In the order of the launches."""
         found: list[CompileReport] = []
         for report in compiled(self._bench, text, launches, self._target):
@@ -98,3 +109,28 @@ class PrunedProposer:
             said = f"compiling configuration {len(found)} of {len(launches)}"
             self._observer.progress(_PERCENT, said)
         return found
+
+
+def on_lines_of(report: CompileReport, before: str, after: str) -> CompileReport | None:
+    """A report with the lines of a text that differs in one place; None where it is about that."""
+    old, new = before.split("\n"), after.split("\n")
+    most = min(len(old), len(new))
+    first = next((n for n in range(most) if old[n] != new[n]), most)
+    last = next((n for n in range(most - first) if old[-1 - n] != new[-1 - n]), most - first)
+
+    def now(line: int) -> int | None:
+        if line <= first:
+            return line
+        return line + len(new) - len(old) if line > len(old) - last else None
+
+    lines = [(one, now(one.line)) for one in report.lines]
+    told = [(one, one.line and now(one.line)) for one in report.messages]
+    if any(line is None for _, line in lines) or any(o.line and not line for o, line in told):
+        return None
+    return replace(
+        report,
+        lines=tuple(replace(one, line=line) for one, line in lines if line is not None),
+        messages=tuple(replace(one, line=line) for one, line in told),
+        seconds=0.0,
+        cached=True,
+    )
