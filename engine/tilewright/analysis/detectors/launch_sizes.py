@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tilewright.source.host import before_launch, bound_names, last_assigned
 from tilewright.source.model import Launch, Module
 
+_SAME_EXTENTS = ("contiguous", "to", "float", "half", "bfloat16", "clone", "detach")
 _SHAPES = {"shape": "shape", "size": "shape", "stride": "stride"}
 
 
@@ -47,7 +48,7 @@ def size_passed(module: Module, launch: Launch, node: ast.expr) -> Size | None:
         if found.position is not None:
             position, rank = found.position, found.count
     size = _whole(node, position, rank) if position is not None else _part(node)
-    if size is None or (read is not None and _is_bound_after(module, launch, size.tensor, read)):
+    if size is None or (read is not None and _is_bound_after(module, launch, size, read)):
         return None
     return size
 
@@ -77,14 +78,25 @@ def _part(node: ast.expr) -> Size | None:
     return None
 
 
-def _is_bound_after(module: Module, launch: Launch, name: str, read: ast.stmt) -> bool:
-    """Whether a name may stand for something else since a statement."""
+def _is_bound_after(module: Module, launch: Launch, size: Size, read: ast.stmt) -> bool:
+    """Whether a tensor's name may stand for one of another size since a statement."""
     for statement in before_launch(module, launch):
-        if name in bound_names(statement):
+        if size.tensor in bound_names(statement) and not _keeps(statement, size):
             return True
         if statement is read:
             return False
     return True
+
+
+def _keeps(statement: ast.stmt, size: Size) -> bool:
+    """``x = x.contiguous()``: other strides, perhaps, but the same extents."""
+    match statement:
+        case ast.Assign(
+            targets=[ast.Name()],
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)),
+        ):
+            return size.kind == "shape" and owner == size.tensor and name in _SAME_EXTENTS
+    return False
 
 
 def _integer(node: ast.expr) -> int | None:
