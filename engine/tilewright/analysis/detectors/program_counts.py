@@ -40,6 +40,21 @@ def grows_with_the_problem(module: Module, kernel: Kernel, launch: Launch, axis:
     return "min" not in calls and not names & set(kernel.constexprs)
 
 
+def multiplies_the_units(module: Module, kernel: Kernel, launch: Launch, axis: int) -> bool:
+    """Whether the extent of an axis is several times the compute units of the chip: hundreds."""
+    extents = grid_extents(module, launch)
+    extent = extents[axis] if axis < len(extents) else None
+    if not isinstance(extent, ast.BinOp) or not isinstance(extent.op, ast.Mult):
+        return False
+    parts = [resolve(module, launch, part) for part in (extent.left, extent.right)]
+    several = any((_number(part) or 0) > 1 for part in parts)
+    return several and any(_counts_units(part) for part in parts)
+
+
+def _counts_units(extent: ast.expr) -> bool:
+    return any("multi_processor_count" in _text(node) for node in ast.walk(extent))
+
+
 def _text(node: ast.AST) -> str:
     match node:
         case ast.Name():

@@ -19,7 +19,9 @@ _HELD = re.compile(
     r"(.*_)?(w\d?|q?weights?|\w*weight|table|emb\w*|bias|self|lut|code|scales?|zeros?|rhs|mat2)"
     r"|w_\w+|b(_\w+)?|\w*cache\w*|cos\w*|sin\w*"
 )
-_WIDTHS = re.compile(r"(.*_)?(dim|hidden\w*|width|cols|columns|heads?|features?|channels?|vocab\w*)")
+_WIDTHS = re.compile(
+    r"(.*_)?(dim|hidden\w*|width|cols|columns|heads?|features?|channels?|vocab\w*)"
+)
 _ROUNDINGS = frozenset({"next_power_of_2", "bit_length", "log2"})
 _MOST_STEPS = 12
 

@@ -4,11 +4,14 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.algorithmic.sums import operand_counts
-from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow, Loop, Value, walk, within
 from tilewright.source.model import Module
 
+_COORDINATES = frozenset(
+    {"expand", "binary", "program_id", "arange", "const", "param", "loop_index", "cast"}
+)
 _ORDERS = ("Gt", "GtE", "Lt", "LtE")
 
 
@@ -27,11 +30,14 @@ def triangular_products(module: Module, context: AnalysisContext) -> Iterator[Fi
                 continue
             node, what = found
             yield Finding(
-                module.index.range_of(node),
-                f"This mask keeps a triangle of {what}, but the loop on line {loop.node.lineno} "
-                "visits every block: those past the diagonal are computed and come to nothing.",
+                first_line(module, loop.node),
+                f"The mask on line {node.lineno} keeps a triangle of {what}, but this loop visits "
+                "every block: those past the diagonal are computed and come to nothing.",
                 kernel.name,
-                related=(Related("the product", module.index.range_of(inside[0][0])),),
+                related=(
+                    Related("the mask", module.index.range_of(node)),
+                    Related("the product", module.index.range_of(inside[0][0])),
+                ),
             )
 
 
@@ -104,11 +110,7 @@ def _crosses(condition: Value, loop: Loop) -> bool:
     rows, cols = (one, two) if one.is_invariant_in(loop.number) else (two, one)
     if not rows.is_invariant_in(loop.number) or cols.is_invariant_in(loop.number):
         return False
-    plain = all(
-        part.op in ("expand", "binary", "program_id", "arange", "const", "param", "loop_index")
-        for side in (rows, cols)
-        for part in walk(side)
-    )
+    plain = all(part.op in _COORDINATES for side in (rows, cols) for part in walk(side))
     return (
         plain
         and any(part.op == "program_id" for part in walk(rows))
