@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.algorithmic.sums import operand_counts
 from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Flow, Loop, Value, walk, within
-from tilewright.source.model import Module
+from tilewright.source.model import Kernel, Module
 
 _COORDINATES = frozenset(
     {"expand", "binary", "program_id", "arange", "const", "param", "loop_index", "cast"}
 )
+_LIKELY = 2
+"""The severity of what is certain to be more work, but a part of the kernel's time."""
 _ORDERS = ("Gt", "GtE", "Lt", "LtE")
 
 
@@ -150,6 +153,120 @@ def summed_products(module: Module, context: AnalysisContext) -> Iterator[Findin
                     "matrix product into a product with a vector.",
                     kernel.name,
                 )
+
+
+def products_of_ones(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A product with a triangle or a tile of ones, off the tensor cores: a sum."""
+    for kernel, flow in triton_kernels(module):
+        for node, value, _ in flow.calls(TL + "dot"):
+            if not _is_exact(value) or _is_narrow(module, kernel, value):
+                continue
+            for operand in value.positional[:2]:
+                what = _ones(operand)
+                if what is not None:
+                    yield Finding(
+                        module.index.range_of(node),
+                        f"One operand is {what} of ones, and the product is computed in fp32 "
+                        f"without tensor cores: {_SUMS[what]} is the same with one addition for "
+                        "each element.",
+                        kernel.name,
+                        severity=_LIKELY,
+                    )
+
+
+_SUMS = {"a triangle": "tl.cumsum", "a tile": "tl.sum"}
+
+
+def _is_narrow(module: Module, kernel: Kernel, dot: Value) -> bool:
+    """Whether an operand is, or may be, of a type that tensor cores multiply exactly."""
+    tiles = tiles_of(module, kernel)
+    return any(tiles.of(operand).dtype != "fp32" for operand in dot.positional[:2])
+
+
+def _is_exact(dot: Value) -> bool:
+    """Whether a product is asked for in fp32, which tensor cores do not compute."""
+    precision, tf32 = dot.keyword("input_precision"), dot.keyword("allow_tf32")
+    return (precision is not None and precision.detail == "ieee") or (
+        tf32 is not None and tf32.op == "const" and tf32.detail is False
+    )
+
+
+def _ones(operand: Value) -> str | None:
+    """Which tile of ones an operand is: one that an order of indices makes a triangle, or all."""
+    *_, inner = _through(operand)
+    if (
+        inner.is_call(TL + "full")
+        and len(inner.positional) > 1
+        and _is_number(inner.operands[1], 1)
+    ):
+        return "a tile"
+    if inner.is_call(TL + "where") and len(inner.positional) == 3:
+        inner, *sides = inner.positional
+        if not (_is_number(sides[0], 1) and _is_number(sides[1], 0)):
+            return None
+    if inner.op != "compare" or inner.detail not in _ORDERS:
+        return None
+    plain = all(
+        p.op in ("expand", "binary", "arange", "const", "param") for p in walk(inner.operands[0])
+    )
+    return "a triangle" if plain else None
+
+
+def products_for_sums(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """``sum(s * dot(a, b))`` where ``dot(s, b)`` is computed as well.
+
+    The sums of ``s * (a @ b.T)`` over an axis are those of ``(s @ b) * a`` over the inner one.
+    """
+    for kernel, flow in triton_kernels(module):
+        dots = list(flow.calls(TL + "dot"))
+        if len(dots) < 2:
+            continue
+        users = _users(flow)
+        for node, dot, _ in dots:
+            factor = _only_summed(dot, users)
+            if factor is None:
+                continue
+            parts = [_bare(o) for o in dot.positional[:2]]
+            for _, other, _ in dots:
+                given = [_bare(o) for o in other.positional[:2]]
+                if other is not dot and factor in given and any(part in given for part in parts):
+                    yield Finding(
+                        module.index.range_of(node),
+                        "This product is only multiplied and summed, and its sums follow from "
+                        "another product of this kernel: those of s * (a @ b) over its columns "
+                        "are those of (s @ b) * a.",
+                        kernel.name,
+                        severity=_LIKELY,
+                    )
+                    break
+
+
+def _bare(operand: Value) -> Value:
+    *_, inner = _through(operand)
+    return inner
+
+
+def _users(flow: Flow) -> dict[Value, list[Value]]:
+    """The values that each value is an operand of; one that is stored is also its own."""
+    stored = {a.result for a in flow.writes if a.result is not None}
+    users: dict[Value, list[Value]] = {value: [value] for value in stored}
+    for value in {*flow.values.values(), *stored}:
+        for operand in value.operands:
+            users.setdefault(operand, []).append(value)
+    return users
+
+
+def _only_summed(dot: Value, users: dict[Value, list[Value]]) -> Value | None:
+    """The other factor of a product that is summed, and used for nothing else."""
+    using = users.get(dot, [])
+    if len(using) != 1 or not using[0].is_binary("Mult"):
+        return None
+    scaled = using[0]
+    sums = users.get(scaled, [])
+    if not sums or not all(value.is_call(TL + "sum") for value in sums):
+        return None
+    one, two = scaled.operands
+    return _bare(two if one is dot else one)
 
 
 def _is_scaled(value: Value) -> bool:

@@ -3,7 +3,13 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.algorithmic.structure import summed_products, triangular_products
+from tilewright.analysis.detectors.algorithmic.serial import serial_loops, streamed_by_each
+from tilewright.analysis.detectors.algorithmic.structure import (
+    products_for_sums,
+    products_of_ones,
+    summed_products,
+    triangular_products,
+)
 from tilewright.analysis.detectors.host_code.facts import graphs, is_tensor
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
@@ -20,6 +26,13 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.source.model import Launch, Module
 from tilewright.source.text import Range
 
+_IN_KERNELS = (
+    summed_products,
+    products_for_sums,
+    products_of_ones,
+    serial_loops,
+    streamed_by_each,
+)
 _COSTLY = ELEMENTWISE | REDUCTIONS | PRODUCTS | CONVERSIONS | {"softmax", "log_softmax", "cumsum"}
 _LINEAR = frozenset({"Mult", "Div", "USub", "mul", "div", "neg", "to", "float"})
 _STRUCTURED = {
@@ -227,7 +240,8 @@ def _keeps(graph: HostGraph, value: HostValue) -> bool:
 @detector("suboptimal_algorithm", host=True)
 def suboptimal_algorithm(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A product that is only summed, or attention with its score matrix in memory."""
-    yield from summed_products(module, context)
+    for find in _IN_KERNELS:
+        yield from find(module, context)
     for _, graph, launches in graphs(module):
         for value in graph.values:
             message = _cheaper(graph, value)

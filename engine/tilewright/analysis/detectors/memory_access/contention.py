@@ -71,7 +71,7 @@ def _reads_long(module: Module, kernel: Kernel, flow: Flow, tiles: Tiles) -> boo
 
 
 def _is_ticket(module: Module, access: Access) -> bool:
-    """Whether what was there before is used: the atomic hands out numbers, or counts who is done."""
+    """Whether what was there before is used: then the atomic hands out numbers, or counts."""
     return not (isinstance(access.statement, ast.Expr) and access.statement.value is access.node)
 
 
