@@ -28,6 +28,11 @@ _VENDORS = {"hip": {"amd", "hip", "rocm"}, "xpu": {"xpu", "intel"}}
 _XPU = ('"xpu"', "'xpu'", "torch.xpu")
 _CUDA = ('"cuda"', "'cuda'", "torch.cuda")
 
+_NEIGHBOURS = (
+    "Neighbouring programs walk along one edge of the output and share only one operand in L2; a "
+    "grouped order lets them share both."
+)
+
 
 @detector("no_swizzling")
 def no_swizzling(module: Module, context: AnalysisContext) -> Iterator[Finding]:
@@ -36,6 +41,14 @@ def no_swizzling(module: Module, context: AnalysisContext) -> Iterator[Finding]:
         grids = [launch.grid for launch in context.launches if launch.kernel == kernel.name]
         if any(len(grid) < 2 or min(grid[0], grid[1]) < 2 for grid in grids):
             continue
+        row_by_row = _row_by_row(flow)
+        if row_by_row is not None:
+            yield Finding(
+                module.index.range_of(row_by_row),
+                _NEIGHBOURS,
+                kernel.name,
+            )
+            continue
         pids = _plain_tile_ids(module, kernel, flow)
         axes = _dot_axes(flow)
         if pids is None or axes is None:
@@ -43,11 +56,48 @@ def no_swizzling(module: Module, context: AnalysisContext) -> Iterator[Finding]:
         m_axis, n_axis = axes
         yield Finding(
             module.index.range_of(pids[m_axis][1]),
-            "Neighbouring programs walk along one edge of the output and share only one operand "
-            "in L2; a grouped order lets them share both.",
+            _NEIGHBOURS,
             kernel.name,
             related=(Related("the other axis", module.index.range_of(pids[n_axis][1])),),
         )
+
+
+def _row_by_row(flow: Flow) -> ast.expr | None:
+    """``pid // tiles_n`` and ``pid % tiles_n`` as the row and the column of a product's tile."""
+    for _, value, loops in flow.calls(TL + "dot"):
+        if not loops or len(value.positional) < 2 or _is_recurrence(flow, loops[-1]):
+            continue
+        operands = value.positional[:2]
+        if any(part.op == "dot" for o in operands for part in walk(o)):
+            # Scores of attention, or another product's result.
+            continue
+        if not all(loops[-1] in operand.varies for operand in operands):
+            continue
+        left, right = (_quotients(operand) for operand in operands)
+        if len(left) != 1 or len(right) != 1:
+            continue
+        (row,), (column,) = left, right
+        same = all(a is b for a, b in zip(row.operands, column.operands, strict=True))
+        same = same and row.operands[0].op == "program_id"
+        tiles = row.operands[1]
+        if same and {row.detail, column.detail} == {"FloorDiv", "Mod"} and _counts_tiles(tiles):
+            return next((n for n, v in flow.values.items() if v is row), None)
+    return None
+
+
+def _quotients(operand: Value) -> set[Value]:
+    """Quotients and remainders in a tile's address, none of which is of another."""
+    return {v for v in walk(operand) if v.is_binary("FloorDiv", "Mod") and not _is_cdiv(v)}
+
+
+def _is_cdiv(value: Value) -> bool:
+    """``(n + b - 1) // b``: a number of tiles, which follows no program."""
+    return not any(part.op == "program_id" for part in walk(value))
+
+
+def _counts_tiles(value: Value) -> bool:
+    """Whether a divisor is a number of tiles, computed here from an extent and a block."""
+    return value.is_call(TL + "cdiv", "triton.cdiv") or value.is_binary("FloorDiv")
 
 
 def _plain_tile_ids(

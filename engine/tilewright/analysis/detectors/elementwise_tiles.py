@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, loads_in, stated_arguments, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.host_code.facts import is_elementwise, is_measuring
+from tilewright.analysis.detectors.program_counts import grows_with_the_problem
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles.infer import tiles_of
@@ -18,6 +19,7 @@ _MOST_A_THREAD = 32
 _MOST_AT_ALL = 128
 """Half of the 255 registers of a thread, one for each element in fp32."""
 _DEFAULT_WARPS = 4
+_REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "reduce", "cumsum", "argmax"))
 _MOST_ATOMICS = 8
 """Elements a thread from which on a tile of 128 was four times faster (NVIDIA/Megatron-LM#6334)."""
 
@@ -46,6 +48,32 @@ def misfits(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                 )
             if message is not None:
                 yield Finding(launch.range, message, kernel.name)
+            elif size <= warps * width and _is_short(module, kernel, flow, launch):
+                yield Finding(
+                    launch.range,
+                    f"A program has {size} elements for {warps * width} threads, and for each such "
+                    "tile all warps exchange a reduction or load again what their neighbours "
+                    "load; several tiles a program share that, and have more loads in flight.",
+                    kernel.name,
+                    severity=1,
+                )
+
+
+def _is_short(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> bool:
+    """Whether each of many programs moves one tile, which it reduces or has partly in common."""
+    axes = {v.detail for v in flow.values.values() if v.op == "program_id"}
+    if flow.loops or any(access.kind == "atomic" for access in flow.accesses):
+        return False
+    if not any(
+        isinstance(axis, int) and grows_with_the_problem(module, kernel, launch, axis)
+        for axis in axes
+    ):
+        return False
+    if any(True for _ in flow.calls(*_REDUCTIONS)):
+        return True
+    tiles = tiles_of(module, kernel)
+    facts = [tiles.of(load.pointer) for load in flow.loads]
+    return any(f.shape and f.programs is not None and f.programs < axes for f in facts)
 
 
 def _scatters(flow: Flow) -> bool:

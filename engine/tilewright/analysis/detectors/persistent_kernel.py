@@ -13,7 +13,7 @@ from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow, Loop, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
-from tilewright.source.host import resolve
+from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Launch, Module
 from tilewright.source.parse import module_constants
 
@@ -95,11 +95,26 @@ def _literal_programs(module: Module, launch: Launch) -> tuple[int, str] | None:
 
 def _number(module: Module, launch: Launch, node: ast.expr) -> int | None:
     evaluator = Evaluator(module_constants(module.tree), {}, module.names)
+    stated = resolve(module, launch, node)
+    default = _default(module, launch, stated) if isinstance(stated, ast.Name) else None
     try:
-        value = evaluator.value(resolve(module, launch, node))
+        value = evaluator.value(stated if default is None else default)
     except Undecidable:
         return None
     return value if type(value) is int else None
+
+
+def _default(module: Module, launch: Launch, name: ast.Name) -> ast.expr | None:
+    """What a parameter of the host function is where the caller does not say."""
+    host = host_of(module, launch)
+    if host is None or last_assigned(module, launch, name.id) is not None:
+        return None
+    args = host.args
+    positional = [*args.posonlyargs, *args.args]
+    first = len(positional) - len(args.defaults)
+    given = dict(zip(positional[first:], args.defaults, strict=True))
+    given |= {a: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d is not None}
+    return next((d for a, d in given.items() if a.arg == name.id), None)
 
 
 @detector("missing_persistent")

@@ -50,10 +50,10 @@ def _constants(
     module: Module, kernel: Kernel, launches: Sequence[Launch], needed: frozenset[str]
 ) -> Iterator[Finding]:
     followed = {
-        parameter: found
+        parameter: one
         for parameter in kernel.parameters
         if parameter.is_constexpr and parameter.name not in needed
-        if (found := _followed(module, launches, parameter.name)) is not None
+        if (one := _followed(module, launches, parameter.name)) is not None
     }
     if not followed:
         return

@@ -1,9 +1,11 @@
 """Detectors of loads that repeat what is known already."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 
+from tilewright.analysis.detectors.algorithmic.one_tensor import is_equal_under, one_tensor
+from tilewright.analysis.detectors.algorithmic.random_streams import dropped_numbers
 from tilewright.analysis.detectors.common import (
     first_line,
     loads_in,
@@ -44,6 +46,48 @@ def loop_invariant_code(module: Module, context: AnalysisContext) -> Iterator[Fi
             )
 
 
+def _accumulators(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A tile that each turn of a loop reads from memory and writes back to the same place."""
+    for kernel, flow in triton_kernels(module):
+        if any(a.kind == "atomic" for a in flow.accesses):
+            # Others may wait for what is stored.
+            continue
+        for store in flow.writes:
+            loop = _rewritten_in(flow, store)
+            if loop is not None:
+                yield Finding(
+                    module.index.range_of(store.node),
+                    f"Each turn of the loop stores to the same addresses of {store.base}, and "
+                    "reads there what the turn before has stored: kept in registers, the sum is "
+                    "stored once, behind the loop.",
+                    kernel.name,
+                    related=(Related("the loop", first_line(module, loop.node)),),
+                )
+
+
+def _rewritten_in(flow: Flow, store: Access) -> Loop | None:
+    """The loop in which a store, at the same addresses in all turns, follows a load of them."""
+    if not store.loops or store.kind != "store" or store.base is None:
+        return None
+    loop = flow.loops[store.loops[-1]]
+    if isinstance(loop.node, ast.While) or store.branches != loop.branches:
+        return None
+    if not _is_invariant(store, loop.number) or flow.may_write_unknown:
+        return None
+    same_base = [a for a in flow.accesses if a.base == store.base and loop.number in a.loops]
+    reads = [a for a in same_base if a.kind == "load"]
+    if not reads or len(reads) + 1 != len(same_base):
+        return None
+    is_same = all(a.pointer is store.pointer and a.is_plain for a in reads)
+    used = set() if store.result is None else set(walk(store.result))
+    return loop if is_same and any(_feeds(a, used) for a in reads) else None
+
+
+def _feeds(access: Access, used: set[Value]) -> bool:
+    """Whether a loaded tile goes into a sum."""
+    return any(v.is_binary("Add") and access.result in v.operands for v in used)
+
+
 def _writes_inside(flow: Flow, loop: Loop) -> bool:
     """Whether a loop writes at all: out of one that does not, Triton hoists loads by itself."""
     return any(loop.number in write.loops for write in flow.writes)
@@ -60,18 +104,23 @@ def _address_loads(access: Access) -> Iterator[Value]:
 
 @detector("redundant_computation")
 def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """The same load twice, the first still valid at the second.
+    """The same load twice, the first still valid at the second; sums that are kept in memory;
+    random numbers that are dropped.
 
-    Within one block and with no write between, Triton merges the two by itself.
+    Within one block and with no write between, Triton merges two loads by one pointer by itself.
     """
+    yield from dropped_numbers(module, context)
+    yield from _accumulators(module, context)
     for kernel, flow in triton_kernels(module):
         seen: set[Access] = set()
+        same = one_tensor(module, kernel)
         for first, second in combinations(flow.loads, 2):
-            if second in seen or not _repeats(first, second):
+            is_alias = _is_alias(first, second, same)
+            if second in seen or not (is_alias or _repeats(first, second)):
                 continue
             if _loop_between(flow, first.order, second.order):
                 continue
-            if not _is_kept_apart(kernel, flow, first, second):
+            if not is_alias and not _is_kept_apart(kernel, flow, first, second):
                 continue
             bases = {second.base} | {pointer_base(v.operands[0]) for v in _address_loads(second)}
             if may_overwrite(module, kernel, flow, bases, first.order, second.order):
@@ -86,6 +135,25 @@ def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[
                 kernel.name,
                 related=(Related("first loaded here", module.index.range_of(first.node)),),
             )
+
+
+def _is_alias(first: Access, second: Access, same: Mapping[str, str]) -> bool:
+    """Whether two parameters are one tensor, and a load of each has the same addresses."""
+    one, two = same.get(first.base or ""), same.get(second.base or "")
+    return (
+        one is not None
+        and one == two
+        and first.base != second.base
+        and _reads_alike(first, second)
+        and is_equal_under(first.pointer, second.pointer, same)
+        and _is_equal_mask(first.mask, second.mask, same)
+    )
+
+
+def _is_equal_mask(one: Value | None, two: Value | None, same: Mapping[str, str]) -> bool:
+    if one is None or two is None:
+        return one is two
+    return is_equal_under(one, two, same)
 
 
 def _is_kept_apart(kernel: Kernel, flow: Flow, first: Access, second: Access) -> bool:
@@ -125,7 +193,14 @@ def _repeats(first: Access, second: Access) -> bool:
         first.pointer is second.pointer
         and first.mask is second.mask
         and first.other is second.other
-        and first.loops == second.loops
+        and _reads_alike(first, second)
+    )
+
+
+def _reads_alike(first: Access, second: Access) -> bool:
+    """Whether the first always runs before the second, in the same way."""
+    return (
+        first.loops == second.loops
         and second.branches[: len(first.branches)] == first.branches
         and first.is_plain
         and second.is_plain
