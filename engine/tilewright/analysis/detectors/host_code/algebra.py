@@ -249,6 +249,26 @@ def suboptimal_algorithm(module: Module, context: AnalysisContext) -> Iterator[F
                 yield Finding(_range(module, value), message, launches[0].kernel)
 
 
+def _is_cut(graph: HostGraph, value: HostValue) -> bool:
+    """Whether of one result, or of the values or the places in it, the first are used alone."""
+    results = [v for v in graph.values if v.operation == "item" and value in v.sources] or [value]
+    for result in results:
+        parts = [v for v in graph.values if result in v.sources]
+        if parts and not graph.direct_uses(result) and all(map(_is_first_part, parts)):
+            return True
+    return False
+
+
+def _is_first_part(value: HostValue) -> bool:
+    """``x[:, :k]``."""
+    node = value.node
+    if value.origin is not Origin.VIEW or not isinstance(node, ast.Subscript):
+        return False
+    index = node.slice
+    last = index.elts[-1] if isinstance(index, ast.Tuple) and index.elts else index
+    return isinstance(last, ast.Slice) and last.lower is None and last.upper is not None
+
+
 def _cheaper(graph: HostGraph, value: HostValue) -> str | None:
     if value.origin is not Origin.COMPUTED or not value.sources:
         return None
@@ -259,6 +279,11 @@ def _cheaper(graph: HostGraph, value: HostValue) -> str | None:
                 "The product is computed in full only to be summed over one axis; summing the "
                 "operand first leaves a matrix-vector product."
             )
+    if short(value.operation) in ("sort", "argsort") and _is_cut(graph, value):
+        return (
+            "All is sorted, and only the first of it are used; topk finds those in one pass over "
+            "the elements."
+        )
     if _is_product(value):
         scores = _softmax_of_product(graph, value.sources[0])
         if scores is not None:

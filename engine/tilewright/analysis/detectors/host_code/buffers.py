@@ -11,12 +11,14 @@ from tilewright.analysis.detectors.host_code.copies import (
 )
 from tilewright.analysis.detectors.host_code.facts import (
     asks_dtype,
+    graphs,
     graphs_with_wrappers,
     is_loaded_once,
     is_once,
     is_pointwise_in,
     spans_the_problem,
 )
+from tilewright.analysis.detectors.host_code.host_copies import added_products, repeated_copies
 from tilewright.analysis.detectors.host_code.layout import knows_strides
 from tilewright.analysis.detectors.host_code.weights import converted_weights
 from tilewright.analysis.detectors.registry import detector
@@ -46,6 +48,10 @@ def _only_read_by_launches(graph: HostGraph, value: HostValue) -> list[Use]:
 @detector("unnecessary_materialization", host=True)
 def unnecessary_materialization(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A tensor of one number, a broadcast copy, or an elementwise result, made for one launch."""
+    for _, graph, launches in graphs(module):
+        for value, what in (*repeated_copies(graph), *added_products(graph)):
+            if value.node is not None:
+                yield Finding(module.index.range_of(value.node), what, launches[0].kernel)
     for _, graph, _ in graphs_with_wrappers(module):
         for value in graph.values:
             if value.node is None or is_once(graph, value.place.branches):

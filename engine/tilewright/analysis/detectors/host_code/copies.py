@@ -15,6 +15,7 @@ _REORDERS = {
     "tile": "repeated", "repeat_interleave": "repeated", "index_select": "gathered",
     "gather": "gathered", "take_along_dim": "gathered",
 }  # fmt: skip
+_TURNS = frozenset({"t", "T", "mT", "transpose", "permute", "swapaxes", "movedim"})
 _PARTS = frozenset({"chunk", "split", "narrow", "tensor_split"})
 
 
@@ -42,7 +43,26 @@ def copied_for(module: Module, graph: HostGraph, value: HostValue, use: Use) -> 
             f"{kernel} is given the strides of this tensor, and its last axis is dense without "
             "the copy too: the view itself can be passed."
         )
+    if _is_turned(value.sources[0]) and _takes_all_strides(graph, value):
+        return _strided(kernel) if _reads_once(module, use) else None
     return None
+
+
+def _strided(kernel: str) -> str:
+    return (
+        f"The turned view is written out for {kernel}, which is given the strides of each axis and "
+        "reads each element once: it can read the view itself, and the copy reads it no better."
+    )
+
+
+def _is_turned(value: HostValue) -> bool:
+    """A view with axes exchanged."""
+    return value.origin is Origin.VIEW and short(value.operation) in _TURNS
+
+
+def _takes_all_strides(graph: HostGraph, value: HostValue) -> bool:
+    """Whether the strides of two axes or more are asked, of the copy or of a view of it."""
+    return any(len(set(_strides_asked(graph, member))) > 1 for member in graph.family(value))
 
 
 def _joined(kernel: str) -> str:

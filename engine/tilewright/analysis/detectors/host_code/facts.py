@@ -212,14 +212,30 @@ def _is_leaf(value: Value) -> bool:
 
 
 def is_loaded_once(module: Module, kernel: Kernel, parameter: str) -> bool:
-    """Whether each element behind a parameter is loaded by one program, and by it once."""
+    """Whether each element behind a parameter is loaded by one program, and by it once.
+
+    In a loop it is where the address moves on in each turn, and no program has a share of it: a
+    product, or an index that is divided, reads elements again.
+    """
     flow = flow_of(module, kernel)
     loads = [a for a in flow.loads if a.base == parameter]
-    if len(loads) != 1 or loads[0].loops or flow.may_write_unknown:
+    if len(loads) != 1 or flow.may_write_unknown:
+        return False
+    parts = list(walk(loads[0].pointer))
+    if loads[0].loops and not _moves_on(flow, loads[0], parts):
         return False
     used = {v.detail for v in flow.values.values() if v.op == "program_id"}
-    where = {v.detail for v in walk(loads[0].pointer) if v.op == "program_id"}
+    where = {v.detail for v in parts if v.op == "program_id"}
     return bool(where) and used <= where
+
+
+def _moves_on(flow: Flow, load: Access, parts: list[Value]) -> bool:
+    """Whether each turn of the loops around a load has an address of its own, as far as told."""
+    indices = {v.detail for v in parts if v.op == "loop_index"}
+    is_divided = any(v.is_binary("FloorDiv", "Mod") for v in parts)
+    is_indirect = any(v.op in ("load", "phi", "opaque") for v in parts)
+    has_product = any(True for _ in flow.calls(TL + "dot", TL + "dot_scaled"))
+    return set(load.loops) <= indices and not (is_divided or is_indirect or has_product)
 
 
 def is_only_reduced_in(module: Module, kernel: Kernel, parameter: str) -> bool:

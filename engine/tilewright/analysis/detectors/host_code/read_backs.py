@@ -5,17 +5,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tilewright.analysis.detectors.common import nodes_of
-from tilewright.analysis.detectors.host_code.facts import launch_uses
+from tilewright.analysis.detectors.host_code.facts import is_once, is_tensor, launch_uses
 from tilewright.analysis.host_graph.build import host_graph_of
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import short
 from tilewright.analysis.nodes import nodes_like
+from tilewright.analysis.values import reached
 from tilewright.source.model import Module
 
 _METHODS = frozenset({"item", "tolist", "cpu", "numpy"})
 _CONVERSIONS = frozenset({"float", "int", "bool"})
 _TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
+_DATA_SIZED = frozenset({"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive"})
+_CHOICES = frozenset({"compare", "Invert", "logical_not", "logical_and", "logical_or", "bool"})
 _MAX_DEPTH = 20
+
+COPIES_BACK = " copies from the device and makes the host wait for all work before it."
+_COUNTS = " makes the host wait for all work before it, to learn how long the result is."
+_COPIES_TO = " are copied to the device in every call, and the host waits until they are there."
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,7 @@ class ReadBack:
 
     Attributes:
         what: how it is spelled.
+        why: what the host waits for.
         call: the call of the helper that it stands in.
         is_repeated: whether a loop of the host makes it again and again.
         helper: the function of the file that it stands in, if that is another one.
@@ -31,10 +39,16 @@ class ReadBack:
 
     node: ast.expr
     what: str
+    why: str = COPIES_BACK
     call: ast.Call | None = None
     is_condition: bool = False
     is_repeated: bool = False
     helper: ast.FunctionDef | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether something of the device is asked for."""
+        return self.why != _COPIES_TO
 
 
 def read_backs(module: Module, graph: HostGraph) -> Iterator[ReadBack]:
@@ -44,8 +58,87 @@ def read_backs(module: Module, graph: HostGraph) -> Iterator[ReadBack]:
         for use in launch_uses(graph.uses)
         if use.role is not None and (use.role.reads or use.role.writes)
     )
+    device = _with_origins(graph, device)
     yield from _in_graph(graph, device)
     yield from _in_helpers(module, graph, device)
+    yield from _of_sizes(graph, device)
+    yield from _from_lists(graph)
+
+
+def _with_origins(graph: HostGraph, device: frozenset[HostValue]) -> frozenset[HostValue]:
+    """Tensors of the device, and those that they are computed from: torch does not mix devices."""
+    found, pending = set(device), list(device)
+    while pending:
+        value = pending.pop()
+        if value.origin not in (Origin.COMPUTED, Origin.VIEW) or _moves(value):
+            continue
+        for source in value.sources[:1]:
+            root = graph.root(source)
+            # What a tensor indexes is one.
+            if root not in found and (value.operation == "[]" or is_tensor(graph, root)):
+                found.add(root)
+                pending.append(root)
+    return frozenset(found)
+
+
+def _moves(value: HostValue) -> bool:
+    """Whether an operation may take a tensor to another device."""
+    name = short(value.operation)
+    is_call = isinstance(value.node, ast.Call)
+    if name in ("cuda", "tensor", "as_tensor", "from_numpy", "copy_", "device_put"):
+        return True
+    texts = [ast.unparse(a) for a in value.node.args] if isinstance(value.node, ast.Call) else []
+    named = is_call and "device" in ast.unparse(value.node or ast.Constant(None))
+    return named or (name == "to" and not all(text.startswith("torch.") for text in texts))
+
+
+def _of_sizes(graph: HostGraph, device: frozenset[HostValue]) -> Iterator[ReadBack]:
+    """Results whose size hangs on the elements: the host has to ask for it."""
+    for value in graph.values:
+        if value.origin is not Origin.COMPUTED or value.node is None or not value.sources:
+            continue
+        name = short(value.operation)
+        is_counted = name in _DATA_SIZED or (name == "[]" and _is_choice(value.sources[-1]))
+        is_counted = is_counted or (name == "where" and len(value.sources) == 1)
+        if is_counted and _is_on_device(graph.root(value.sources[0]), device):
+            what = "An index of truth values" if name == "[]" else f"{name}()"
+            yield ReadBack(value.node, what, _COUNTS, is_condition=True)
+
+
+def _is_choice(index: HostValue) -> bool:
+    """Whether an index is a tensor of truth values, by what made it."""
+    name = short(index.operation)
+    return index.origin is Origin.COMPUTED and (name in _CHOICES or name.startswith("is"))
+
+
+def _from_lists(graph: HostGraph) -> Iterator[ReadBack]:
+    """``x.new_tensor([0])``, ``torch.tensor(sizes, device=x.device)`` on the way to a launch.
+
+    The first of a function stands for all.
+    """
+    sent = (value for value in graph.values if _is_sent(value))
+    used = _before_launches(graph)
+    for value in sent:
+        if value in used and value.node is not None and not is_once(graph, value.place.branches):
+            yield ReadBack(value.node, "Numbers of the host", _COPIES_TO, is_condition=True)
+            return
+
+
+def _is_sent(value: HostValue) -> bool:
+    """Whether a tensor is made of numbers of the host, for the device."""
+    node = value.node
+    if value.origin is not Origin.COMPUTED or not isinstance(node, ast.Call) or not node.args:
+        return False
+    device = next((k.value for k in node.keywords if k.arg == "device"), None)
+    if device is None:
+        return short(value.operation) == "new_tensor"
+    return value.operation == "torch.tensor" and "cpu" not in ast.unparse(device)
+
+
+def _before_launches(graph: HostGraph) -> set[HostValue]:
+    """What launches are given, and all that it is computed from."""
+    given = [use.value for use in launch_uses(graph.uses)]
+    return {value for one in given for value in reached(one, lambda v: v.sources)}
 
 
 def _in_graph(graph: HostGraph, device: frozenset[HostValue]) -> Iterator[ReadBack]:

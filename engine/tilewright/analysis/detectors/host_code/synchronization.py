@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.host_code.facts import is_measuring, times_launches
-from tilewright.analysis.detectors.host_code.read_backs import read_backs
+from tilewright.analysis.detectors.host_code.read_backs import COPIES_BACK, read_backs
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -17,7 +17,6 @@ _SYNCHRONIZE = frozenset(
 )
 _READS_BACK = frozenset({"item", "tolist", "cpu", "numpy"})
 _CONVERSIONS = frozenset({"float", "int", "bool", "print"})
-_WAITS = " copies from the device and makes the host wait for all work before it."
 
 
 @detector("device_host_sync", host=True)
@@ -80,7 +79,7 @@ def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -
         if what is not None and not _is_size(module, node, call):
             yield Finding(
                 module.index.range_of(call),
-                what + _WAITS,
+                what + COPIES_BACK,
                 launches[0].kernel,
             )
 
@@ -102,7 +101,12 @@ def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> It
         if read.call is not None:
             related = (Related("called here", module.index.range_of(read.call)),)
         yield Finding(
-            module.index.range_of(read.node), read.what + _WAITS, launches[0].kernel, related
+            module.index.range_of(read.node),
+            read.what + read.why,
+            launches[0].kernel,
+            related,
+            # A short copy to the device waits for less.
+            severity=None if read.is_read else 2,
         )
 
 
