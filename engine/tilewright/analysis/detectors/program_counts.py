@@ -1,6 +1,7 @@
 """The number of programs that a launch states along each axis of its grid."""
 
 import ast
+from typing import TypeGuard
 
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
@@ -36,8 +37,15 @@ def grows_with_the_problem(module: Module, kernel: Kernel, launch: Launch, axis:
     texts = {_text(n) for n in ast.walk(extent)} | {str(a) for a in names}
     if any(mark in text.lower() for text in texts for mark in _BOUNDED):
         return False
+    if _is_cdiv(extent) and _is_cdiv(resolve(module, launch, extent.args[0])):
+        # Blocks of blocks: what remains of a partial result.
+        return False
     calls = {_text(n.func) for n in ast.walk(extent) if isinstance(n, ast.Call)}
     return "min" not in calls and not names & set(kernel.constexprs)
+
+
+def _is_cdiv(node: ast.expr) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and _text(node.func) == "cdiv" and bool(node.args)
 
 
 def multiplies_the_units(module: Module, kernel: Kernel, launch: Launch, axis: int) -> bool:

@@ -18,6 +18,7 @@ _CONVERSIONS = frozenset({"float", "int", "bool"})
 _TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
 _DATA_SIZED = frozenset({"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive"})
 _CHOICES = frozenset({"compare", "Invert", "logical_not", "logical_and", "logical_or", "bool"})
+_RARE = ("cpu", "is_cuda", ".device", "ndim == 0", "dim() == 0", "numel() == 1")
 _MAX_DEPTH = 20
 
 COPIES_BACK = " copies from the device and makes the host wait for all work before it."
@@ -200,9 +201,10 @@ def _asks_kind(value: HostValue) -> bool:
 
 
 def _asks_device(graph: HostGraph, branches: tuple[int, ...]) -> bool:
-    """Whether a place runs only for tensors of one device, which may be the host's."""
+    """Whether a place runs only for tensors of one device, which may be the host's, or of one
+    number."""
     tests = (ast.unparse(graph.guards[b].test) for b in branches if b in graph.guards)
-    return any(word in test for test in tests for word in ("cpu", "is_cuda", ".device"))
+    return any(word in test for test in tests for word in _RARE)
 
 
 def _is_on_device(value: HostValue, device: frozenset[HostValue], depth: int = 0) -> bool:
