@@ -9,6 +9,7 @@ from pathlib import Path
 from case_results import (
     CONTEXT,
     Result,
+    Share,
     alarms_at_first_sight,
     results,
     share_at_first_sight,
@@ -84,9 +85,10 @@ def _executed(of: Sequence[Result]) -> Iterator[str]:
     yield "| cases | run | found of those run | found by text or run | alarms on twins |"
     yield "| --- | --- | --- | --- | --- |"
     for folder in Folder:
-        given = [r.case for r in of if r.case.folder is folder]
+        given = [r.case for r in of if r.case.folder is folder and r.case.entry.kind is Kind.BUG]
         row = shares(runs, given, text).values()
-        yield f"| {folder} | {' | '.join(map(str, row))} |"
+        known = Share(sum(case.name in runs for case in given), len(given))
+        yield f"| {folder}, {known} recorded | {' | '.join(map(str, row))} |"
 
 
 def _earlier_set(of: Sequence[Result]) -> str:
