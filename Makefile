@@ -97,7 +97,7 @@ realbugs: setup ## faults of public reports, and which of them are found; writes
 	PYTHONPATH=tests/realbugs:benchmarks/slow_spots $(BIN)/python tests/realbugs/realbugs_page.py
 
 realbugs-executed: setup ## the same run in the interpreter on drafted inputs, minutes; then make realbugs
-	PYTHONPATH=tests/realbugs $(BIN)/python tests/realbugs/executed_cases.py
+	PYTHONPATH=tests/realbugs $(BIN)/python tests/executed/executed_cases.py
 
 honesty: setup ## the tables of docs/honesty.md from the verdicts in tests/evidence/results
 	PYTHONPATH=tests/evidence $(BIN)/python tests/evidence/table.py

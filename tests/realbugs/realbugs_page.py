@@ -17,7 +17,7 @@ from case_results import (
     share_of_alarms,
     write_record,
 )
-from executed_cases import recorded_runs, shares
+from executed_record import recorded_runs, shares
 from measured_cases import (
     CONTROL,
     WORTH,

@@ -3,7 +3,7 @@
 from functools import cache
 
 from case_results import Result, recorded, results, share_of_alarms
-from executed_cases import recorded_runs, shares
+from executed_record import recorded_runs, shares
 from reported_cases import Kind, cases
 
 from tilewright.knowledge.base import taxonomy

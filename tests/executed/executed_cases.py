@@ -1,19 +1,18 @@
 """What ``check --executed`` reports of the wrong results among the cases, and of their twins.
 
 ``make realbugs-executed`` runs both versions of each case in the interpreter and writes
-``executed.yaml``, which the page reads; minutes. ``python tests/realbugs/executed_cases.py FOLDER``
+``executed.yaml``, which the page reads; minutes. ``python tests/executed/executed_cases.py FOLDER``
 runs the cases of another folder of YAML files and prints the same, with what was reported.
 """
 
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import yaml
-from case_results import Share
-from pydantic import BaseModel, ConfigDict
-from reported_cases import FOLDER, Case, Folder, Kind, cases, cases_in
+from executed_record import RECORD, Executed, shares
+from reported_cases import Case, Folder, Kind, cases, cases_in
 
 from tilewright.analysis.model import Issue
 from tilewright.devices.model import INTERPRETER, Device
@@ -21,27 +20,6 @@ from tilewright.devices.opening import open_device
 from tilewright.executed.issues import executed_issues, import_issue
 from tilewright.executed.jobs import NotImportedError, all_tried
 from tilewright.source import parse_module
-
-RECORD = FOLDER / "executed.yaml"
-
-
-class Executed(BaseModel):
-    """What running a case showed.
-
-    Attributes:
-        ran: some call of the faulty version launched a kernel, or importing it fails.
-        found: an issue on the lines of the fault, an expected one, or one of the whole kernel
-            (a result that differs, an element that is not written) that the twin does not have.
-        reported: the issues of the faulty version with their lines.
-        alarms: the issues of the twin with their lines.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    ran: bool
-    found: bool
-    reported: tuple[str, ...] = ()
-    alarms: tuple[str, ...] = ()
 
 
 def executed(case: Case, device: Device, folder: Path) -> Executed:
@@ -82,31 +60,6 @@ def all_executed(given: Iterable[Case]) -> Iterator[tuple[Case, Executed]]:
                     yield case, executed(case, device, Path(folder))
     finally:
         device.close()
-
-
-def recorded_runs(path: Path = RECORD) -> Mapping[str, Executed]:
-    """The record of the last run, by the name of the case."""
-    given = yaml.safe_load(path.read_text())
-    return {name: Executed.model_validate(one) for name, one in given.items()}
-
-
-def shares(
-    runs: Mapping[str, Executed], given: Iterable[Case], text: Mapping[str, bool]
-) -> dict[str, Share]:
-    """The shares of some cases: run, found by running, found by text or by running, alarms.
-
-    Args:
-        text: whether a case was found by its text alone.
-    """
-    known = [(c, runs[c.name]) for c in given if c.name in runs]
-    ran = [(c, one) for c, one in known if one.ran]
-    either = sum(one.found or text.get(c.name, False) for c, one in known)
-    return {
-        "run": Share(len(ran), len(known)),
-        "found of those run": Share(sum(one.found for _, one in ran), len(ran)),
-        "found by text or run": Share(either, len(known)),
-        "alarms on twins": Share(sum(bool(one.alarms) for _, one in known), len(known)),
-    }
 
 
 def _print(given: Iterable[Case], record: Path | None = None) -> dict[str, Executed]:
