@@ -21,6 +21,7 @@ from reviewed import (
     PERFORMANCE,
     SEEN,
     TEN,
+    UNSEEN,
     Judgement,
     Verdict,
     judgements,
@@ -62,14 +63,16 @@ _ELSEWHERE = """
 
 Read by hand, and not read again when a detector changes; the head of each list says which
 repositories these are and how the reports were drawn. What was found wrong in the first two was
-corrected in the detectors before the third was looked at, and what is in the third was reported at
-first sight. Advice (severity 2 and less) counts like the rest.
+corrected in the detectors before the third was looked at, and what is in the third and the fourth
+was reported at first sight; the fourth is the newest. Advice (severity 2 and less) counts like the
+rest.
 
 """
 _LISTS = (
     ("`seen_packages.yaml`, before corrections", SEEN),
     ("`ten_packages.yaml`, at first sight", TEN),
     ("`blind_packages.yaml`, at first sight", BLIND),
+    ("`unseen_packages.yaml`, at first sight", UNSEEN),
 )
 
 

@@ -18,6 +18,7 @@ PERFORMANCE = FOLDER / "performance.yaml"
 SEEN = FOLDER / "seen_packages.yaml"
 TEN = FOLDER / "ten_packages.yaml"
 BLIND = FOLDER / "blind_packages.yaml"
+UNSEEN = FOLDER / "unseen_packages.yaml"
 
 
 class Verdict(StrEnum):

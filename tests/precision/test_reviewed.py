@@ -14,6 +14,7 @@ from reviewed import (
     PERFORMANCE,
     SEEN,
     TEN,
+    UNSEEN,
     Judgement,
     ReviewedTwiceError,
     Verdict,
@@ -88,7 +89,7 @@ def test_a_malformed_review_is_refused(tmp_path: Path, change: dict[str, object]
         read_reviews(written(tmp_path, {**review(PLACE), **change}))
 
 
-@pytest.mark.parametrize("path", [SEEN, TEN, BLIND], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [SEEN, TEN, BLIND, UNSEEN], ids=lambda path: path.stem)
 def test_lists_of_other_repositories_judge_each_report_once(path: Path) -> None:
     judged = judgements(read_reviews(path))
     assert len(judged) > 30
