@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import workloads_blind
 import workloads_blind2
+import workloads_blind3
 import workloads_open
 from workload import Workload
 
@@ -18,5 +19,6 @@ NOT_RUN: Mapping[str, str] = {
     "triton/one_block_for_an_image": (
         "a tile of 262,144 elements in four warps takes the compiler over five minutes"
     ),
+    **workloads_blind3.NOT_RUN,
 }
 """The cases that are not timed, each with the reason."""

@@ -79,7 +79,7 @@ def _print(given: Iterable[Case], record: Path | None = None) -> dict[str, Execu
 
 def _main(arguments: list[str]) -> None:
     if arguments:
-        given = [*cases_in(Path(arguments[0]), Folder.SECOND_BLIND)]
+        given = [*cases_in(Path(arguments[0]), Folder.THIRD_BLIND)]
         runs = _print(given)
         for what, share in shares(runs, given, {}).items():
             sys.stdout.write(f"{what}: {share}\n")

@@ -19,6 +19,7 @@ RECORD = FOLDER / "results.yaml"
 FIRST_SIGHT = {
     Folder.FIRST_BLIND: FOLDER / "first_sight.yaml",
     Folder.SECOND_BLIND: FOLDER / "first_sight2.yaml",
+    Folder.THIRD_BLIND: FOLDER / "first_sight3.yaml",
 }
 _WRONG_RESULT = 5
 

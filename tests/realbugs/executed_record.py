@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from reported_cases import FOLDER, Case
 
 RECORD = FOLDER / "executed.yaml"
+# The last blind set, as it was run before anything of it was read; written once, never again.
+FIRST_SIGHT = FOLDER / "executed_first_sight3.yaml"
 
 
 class Executed(BaseModel):

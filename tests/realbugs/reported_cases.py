@@ -1,7 +1,8 @@
 """Small kernels with a fault that a public report describes, each with its fixed twin.
 
-One YAML file a repository. ``open/`` was read while the detectors were written, ``blind/`` was the
-first blind set and is open since its results were read, and ``blind2/`` is the blind set now.
+One YAML file a repository. ``open/`` was read while the detectors were written, ``blind/`` and
+``blind2/`` were blind sets and are open since their results were read, and ``blind3/`` is the blind
+set now.
 ``code`` is both versions in one text: the first column of a line is "-"
 where only the faulty version has it, "+" where only the fixed one has it, "!" where both have it
 and the fault may be reported there, and a space otherwise. The imports of torch and Triton
@@ -40,11 +41,12 @@ class Folder(StrEnum):
     OPEN = "open"
     FIRST_BLIND = "blind"
     SECOND_BLIND = "blind2"
+    THIRD_BLIND = "blind3"
 
     @property
     def half(self) -> Half:
         """The half that the folder's cases belong to now."""
-        return Half.BLIND if self is Folder.SECOND_BLIND else Half.OPEN
+        return Half.BLIND if self is Folder.THIRD_BLIND else Half.OPEN
 
 
 class Entry(BaseModel):

@@ -2,9 +2,10 @@
 
 from functools import cache
 
-from case_results import Result, recorded, results, share_of_alarms
-from executed_record import recorded_runs, shares
-from reported_cases import Kind, cases
+import pytest
+from case_results import Result, first_sight, recorded, results, share_of_alarms
+from executed_record import FIRST_SIGHT, recorded_runs, shares
+from reported_cases import Folder, Kind, cases
 
 from tilewright.knowledge.base import taxonomy
 from tilewright.source import parse_module
@@ -32,6 +33,18 @@ def test_what_was_found_is_found() -> None:
 
 def test_the_record_names_the_cases() -> None:
     assert set(recorded()) == {case.name for case in cases()}
+
+
+@pytest.mark.parametrize("folder", [Folder.FIRST_BLIND, Folder.SECOND_BLIND, Folder.THIRD_BLIND])
+def test_the_first_sight_of_a_blind_set_names_its_cases(folder: Folder) -> None:
+    named = {case.name for case in cases() if case.folder is folder}
+    assert set(first_sight(folder).found) == named
+    assert set(first_sight(folder).false_alarms or {}) <= named
+
+
+def test_first_runs_are_of_the_wrong_results_of_the_last_blind_set() -> None:
+    bugs = {c.name for c in cases() if c.folder is Folder.THIRD_BLIND and c.entry.kind is Kind.BUG}
+    assert set(recorded_runs(FIRST_SIGHT)) <= bugs
 
 
 def test_one_expected_issue_of_each_decidable_case_found_is_in_the_taxonomy() -> None:
