@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tilewright.devices.discovery import close_all
-from tilewright.devices.facts import device_facts
+from tilewright.devices.facts import DeviceFacts, device_facts
 from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import JobStatus
 from tilewright.devices.opening import open_device
@@ -26,9 +26,17 @@ def no_worker_left() -> Iterator[None]:
     close_all()
 
 
+def by_kind() -> tuple[list[DeviceFacts], list[DeviceFacts]]:
+    """GPUs, and the interpreters and simulators."""
+    every = device_facts()
+    gpus = [facts for facts in every if facts.info.id.startswith("cuda")]
+    return gpus, [facts for facts in every if facts not in gpus]
+
+
 def test_a_gpu_says_what_it_is_and_what_it_can() -> None:
-    interpreter, *gpus = device_facts()
-    assert interpreter.memory_bytes is None
+    gpus, others = by_kind()
+    assert gpus
+    assert all(facts.memory_bytes is None for facts in others)
     for facts in gpus:
         assert facts.can_run
         assert facts.info.can_time
@@ -43,7 +51,8 @@ def test_a_gpu_says_what_it_is_and_what_it_can() -> None:
 def test_each_gpu_is_the_first_and_only_one_to_its_job(tmp_path: Path) -> None:
     (tmp_path / "sees.py").write_text(SEES)
     found = set()
-    gpus = [facts.info.id for facts in device_facts()[1:]]
+    gpus = [facts.info.id for facts in by_kind()[0]]
+    assert gpus
     for name in gpus:
         opened = open_device(name)
         assert isinstance(opened, WorkerDevice)
