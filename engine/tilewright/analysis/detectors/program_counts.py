@@ -8,6 +8,8 @@ from tilewright.source.model import Kernel, Launch, Module
 
 _BOUNDED = ("multi_processor_count", "num_sm", "nsm", "sm_count", "num_cu", "split", "num_programs")
 
+_UNBOUNDED = frozenset({"cdiv", "len", "numel", "size", "max", "prod", "int", "stride", "dim"})
+
 
 def grid_extents(module: Module, launch: Launch) -> tuple[ast.expr, ...]:
     """The expressions of a launch's grid, one for each axis; () where it is no tuple."""
@@ -41,7 +43,8 @@ def grows_with_the_problem(module: Module, kernel: Kernel, launch: Launch, axis:
         # Blocks of blocks: what remains of a partial result.
         return False
     calls = {_text(n.func) for n in ast.walk(extent) if isinstance(n, ast.Call)}
-    return "min" not in calls and not names & set(kernel.constexprs)
+    # What another function makes of a size may have a bound.
+    return calls <= _UNBOUNDED and not names & set(kernel.constexprs)
 
 
 def _is_cdiv(node: ast.expr) -> TypeGuard[ast.Call]:

@@ -235,7 +235,8 @@ def _in_helpers(
         if not isinstance(call.func, ast.Name):
             continue
         helper = module.host_functions.get(call.func.id)
-        if helper is None or helper is graph.node or _is_cached(helper):
+        is_foreign = helper is None or _is_cached(helper) or "cpu" in call.func.id.lower()
+        if helper is None or is_foreign or helper is graph.node:
             continue
         given = {
             name
