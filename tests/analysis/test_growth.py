@@ -56,8 +56,13 @@ def run0(x, n):
         ("    offs = offs + offs\n" * 60, ""),
         ("    offs = offs + s\n    s = s + 1\n" * 600, ""),
         ("", "    n = n * (n + 1)\n" * 60),
+        ("    offs = offs << (offs << 50)\n", "    n = 1 << n << n << n\n"),
+        ("", "    a = [0] * 1000000000\n"),
+        ("", "    a = (0,)\n" + "    a = (a, a)\n" * 60 + "    b = {a: 1}\n"),
+        ("    while True:\n        pass\n", "    for i in range(10**13):\n        pass\n"),
+        ("", "    kernel0[(10**9, 10**9, 10**9)](x, y, n, 1, BLOCK=1024)\n"),
     ],
-    ids=["addresses", "chains", "sizes"],
+    ids=["addresses", "chains", "sizes", "shifts", "lists", "tuples", "loops", "grids"],
 )
 def test_addresses_and_sizes_are_followed_in_a_time_that_grows_with_the_text(
     body: str, host: str

@@ -22,20 +22,20 @@ from tilewright.analysis.instances.model import (
     keys_of,
 )
 from tilewright.analysis.instances.operators import (
-    BINARY,
     BUILTIN_CALLS,
     COMPARE,
     FAILURES,
     PLAIN,
+    containers_in,
     has_unknown,
     is_block,
+    plain_result,
 )
 from tilewright.source.constants import Evaluator as Constants
 from tilewright.source.constants import Undecidable
 from tilewright.source.model import Module
 from tilewright.source.parse import module_constants
 
-_GREATEST = 1 << 62
 _DEEPEST = 40
 
 
@@ -133,19 +133,26 @@ class Evaluator:
         """A number that the text states; lengths of blocks are made smaller by ``scale``."""
         return value // self.scale if self.scale > 1 and is_block(value) else value
 
-    def value(self, node: ast.expr) -> Known:
-        """The value of an expression."""
+    def step(self) -> None:
+        """Count a step; raises Unfollowed where too many were taken."""
         self.steps -= 1
         if self.steps < 0:
             raise Unfollowed("too many steps")
+
+    def value(self, node: ast.expr) -> Known:
+        """The value of an expression."""
+        self.step()
         found = self._nodes.get(type(node))
         if found is None:
             return UNKNOWN
         try:
-            return found(node)
+            result = found(node)
         except FAILURES:
             self.failed(node)
             return UNKNOWN
+        for _ in containers_in(result):
+            self.step()
+        return result
 
     def failed(self, node: ast.expr) -> None:
         """An operation is not one of Python's, or of what is modelled."""
@@ -209,10 +216,7 @@ class Evaluator:
             _demand_exact(one, two)
         if op is ast.Mod:
             self.divided(one, two)
-        if op in (ast.Pow, ast.LShift) and not (isinstance(two, int) and 0 <= two < 64):
-            return UNKNOWN
-        result = BINARY[op](one, two) if op in BINARY else UNKNOWN
-        return UNKNOWN if isinstance(result, int) and abs(result) > _GREATEST else result
+        return plain_result(op, one, two)
 
     def divided(self, one: Known, two: Known) -> None:
         """The remainder of a number is asked for."""
@@ -430,6 +434,7 @@ class Evaluator:
             self.endless(node)
             return None
         for value in self.turns(turns):
+            self.step()
             self.bind(node.target, value)
             end = self.run(node.body)
             if end is End.BREAK:

@@ -2,29 +2,15 @@
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tilewright.analysis.instances.model import Unknown
+from tilewright.analysis.instances.model import UNKNOWN, Unfollowed, Unknown
 
 FAILURES = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 """What operations on values of the wrong kind raise."""
 LEAST_BLOCK = 8
 """Powers of two from here on are taken for lengths of blocks."""
-BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Div: operator.truediv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
-    ast.BitXor: operator.xor,
-    ast.RShift: operator.rshift,
-    ast.LShift: operator.lshift,
-}
 COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -33,6 +19,11 @@ COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+GREATEST = 1 << 62
+"""Greater numbers are not followed: no size is one, and their digits could double for ever."""
+LONGEST = 1 << 12
+"""Longer texts and lists are not followed."""
+_MOST_NESTED = 6
 PLAIN = (int, float, str, tuple, list, dict, type(None))
 
 
@@ -41,11 +32,56 @@ def has_unknown(value: object) -> bool:
     return isinstance(value, tuple | list) and any(isinstance(part, Unknown) for part in value)
 
 
+def small_power(one: Any, two: Any) -> Any:
+    """``one ** two``; raises OverflowError where it would have more digits than any size has."""
+    return operator.pow(one, _small(two))
+
+
+def small_shift(one: Any, two: Any) -> Any:
+    """``one << two``; raises OverflowError where it would have more digits than any size has."""
+    return operator.lshift(one, _small(two))
+
+
+def _small(exponent: Any) -> Any:
+    if not 0 <= exponent < GREATEST.bit_length():
+        raise OverflowError(f"an exponent of {exponent}")
+    return exponent
+
+
+def containers_in(value: object, depth: int = 0) -> Iterator[object]:
+    """The containers within a container.
+
+    Raises Unfollowed where they are nested so deeply that looking at all could take for ever.
+    """
+    if not isinstance(value, tuple | list | dict):
+        return
+    if depth > _MOST_NESTED:
+        raise Unfollowed("values in values")
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, tuple | list | dict):
+            yield part
+            yield from containers_in(part, depth + 1)
+
+
 def is_block(value: object) -> bool:
     """Whether a number may be the length of a block: a power of two of some size."""
     return type(value) is int and value >= LEAST_BLOCK and value.bit_count() == 1
 
 
+BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.Pow: small_power,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+    ast.BitXor: operator.xor,
+    ast.RShift: operator.rshift,
+    ast.LShift: small_shift,
+}
 BUILTINS = frozenset(
     ("min", "max", "abs", "len", "int", "float", "bool", "range", "tuple", "list", "sum", "print",
      "isinstance", "getattr", "zip", "enumerate", "sorted", "reversed")
@@ -67,3 +103,24 @@ BUILTIN_CALLS: Mapping[str, Callable[..., Any]] = {
     "enumerate": lambda values: tuple(enumerate(values)),
     "zip": lambda *values: tuple(zip(*values, strict=False)),
 }
+
+
+def plain_result(op: type[ast.operator], one: Any, two: Any) -> Any:
+    """``one op two`` of Python's own values; UNKNOWN where it would be too great or too long."""
+    if isinstance(one, str | tuple | list) or isinstance(two, str | tuple | list):
+        return _sequence(op, one, two)
+    try:
+        result = BINARY[op](one, two) if op in BINARY else UNKNOWN
+    except OverflowError:
+        return UNKNOWN
+    return UNKNOWN if isinstance(result, int) and abs(result) > GREATEST else result
+
+
+def _sequence(op: type[ast.operator], one: Any, two: Any) -> Any:
+    """A text or list put behind another, or repeated."""
+    if op is ast.Add and type(one) is type(two) and len(one) + len(two) <= LONGEST:
+        return one + two
+    part, count = (two, one) if isinstance(one, int) else (one, two)
+    if op is ast.Mult and isinstance(count, int) and len(part) * count <= LONGEST:
+        return part * count
+    return UNKNOWN

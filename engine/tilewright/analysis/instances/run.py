@@ -383,7 +383,7 @@ def _chosen(grid: tuple[int, ...], record: Record) -> Iterator[Program]:
     axes = [range(extent) for extent in (*grid, 1, 1, 1)[:3]]
     if math.prod(map(len, axes)) > _MOST_PROGRAMS:
         record.is_complete = False
-        few = [sorted({*_FEW, len(a) - 1} & set(a)) if len(a) else [] for a in axes]
+        few = [sorted(at for at in {*_FEW, len(axis) - 1} if at in axis) for axis in axes]
         yield from ((x, y, z) for z, y, x in all_of(*reversed(few)))
         return
     yield from ((x, y, z) for z, y, x in all_of(*reversed(axes)))

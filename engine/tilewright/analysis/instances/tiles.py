@@ -1,11 +1,13 @@
 """Tiles of a kernel at chosen sizes: of each axis all lanes, or some of them."""
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product as all_of
 from typing import Any
 
 from tilewright.analysis.instances.model import Known, Tensor, Unknown
+from tilewright.analysis.instances.operators import GREATEST
 
 _FIRST = 12
 _FURTHER = (16, 32, 64)
@@ -126,10 +128,14 @@ def elementwise(
     left, right = _data(one, counts), _data(two, counts)
     if left is None or right is None:
         return Tile(shape, counts, None, origin)
+    data: list[Any] | None
     try:
-        return Tile(shape, counts, list(map(function, left, right)), origin)
+        data = list(map(function, left, right))
+        if function is operator.mul and max(map(abs, data), default=0) > GREATEST:
+            data = None
     except (TypeError, ArithmeticError, ValueError):
-        return Tile(shape, counts, None, origin)
+        data = None
+    return Tile(shape, counts, data, origin)
 
 
 def _identity(value: Known) -> int:
