@@ -29,6 +29,7 @@ def against(failed: str | None = None, **changes: Any) -> Recheck:
 @pytest.mark.parametrize("changes", [
     {}, {"speed": speed(1.92)}, {"speed": speed(1.918)}, {"speed": speed(2.6)},
     {"checks": error(1.9e-6)}, {"checks": error(0.0)}, {"seeds": (1, 2)},
+    {"checks": error(1e-4), "seeds": (1, 2)},
 ])  # fmt: skip
 def test_the_same_within_intervals_and_noise_holds(changes: dict[str, Any]) -> None:
     assert against(**changes).outcome is Outcome.HOLDS

@@ -429,11 +429,10 @@ class Evaluator:
 
     def _for(self, node: ast.For) -> End | None:
         over = self.value(node.iter)
-        turns = over if isinstance(over, range | tuple | list) else None
-        if turns is None:
+        if not isinstance(over, range | tuple | list):
             self.endless(node)
             return None
-        for value in self.turns(turns):
+        for value in self.turns(over):
             self.step()
             self.bind(node.target, value)
             end = self.run(node.body)
