@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from tilewright.analysis.instances.model import Dim, keys_of
+from tilewright.analysis.instances.model import Dim, Unfollowed, keys_of
 
 
 class Shape(Enum):
@@ -66,8 +66,19 @@ class Sizes:
             seen.add(key)
             key = self.aliases[key]
         if key not in self._chosen:
+            self._reject_contradiction(key)
             self._chosen[key] = self._next(key)
         return Dim(self._chosen[key], frozenset((key,)))
+
+    def _reject_contradiction(self, key: str) -> None:
+        """Raise Unfollowed for a number of elements chosen apart from the axes of the tensor."""
+        tensor, is_axis, _ = key.removesuffix("#").partition(".")
+        others = (one for one in self._chosen if one.removesuffix("#").split(".")[0] == tensor)
+        if any(
+            (one.endswith("#") and bool(is_axis)) or ("." in one and key.endswith("#"))
+            for one in others
+        ):
+            raise Unfollowed("the number of elements and an axis of a tensor of any rank")
 
     def asked(self, keys: Iterable[str]) -> None:
         """The text rounds these sizes up, or compares indices with them."""
