@@ -162,7 +162,9 @@ def test_a_renamed_program_has_the_same_issues() -> None:
         if changed == 30:
             break
         before = parse_module(IMPORTS + text, "kernel.py")
-        names = [(k, n) for k in before.kernels for n in k.constexprs if len(n) > 2]
+        # What is reported of grf_mode is reported of a parameter with that name.
+        every = [(k, n) for k in before.kernels for n in k.constexprs if len(n) > 2]
+        names = [(k, n) for k, n in every if n != "grf_mode"]
         if not names:
             continue
         kernel, name = order.choice(names)

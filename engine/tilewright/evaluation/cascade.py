@@ -324,5 +324,8 @@ def certain_faults(
 
 
 def _certain(module: Module, context: AnalysisContext) -> Iterator[Issue]:
+    """Issues that are faults for sure; one that is less severe than its kind is advice."""
     types = taxonomy()
-    return (one for one in analyze(module, context, suppressed=True) if types[one.id].certain)
+    for one in analyze(module, context, suppressed=True):
+        if types[one.id].certain and one.severity >= types[one.id].severity:
+            yield one

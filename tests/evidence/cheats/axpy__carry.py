@@ -1,7 +1,7 @@
 """Each program reads what the program before it has stored.
 
 Class: concurrency
-Caught by: correctness
+Caught by: structure, correctness
 """
 
 import torch

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Mapping
 
+from tilewright.analysis.detectors.common import source_of
 from tilewright.analysis.values import Value
 from tilewright.source.model import Kernel, Module
 
@@ -21,7 +22,7 @@ def one_tensor(module: Module, kernel: Kernel) -> Mapping[str, str]:
     for parameter in kernel.parameters:
         given = [launch.arguments.get(parameter.name) for launch in launches]
         if all(node is not None and _is_plain(node) for node in given):
-            texts = tuple(ast.unparse(node) for node in given if node is not None)
+            texts = tuple(source_of(module, node) for node in given if node is not None)
             groups.setdefault(texts, []).append(parameter.name)
     return {name: names[0] for names in groups.values() if len(names) > 1 for name in names}
 

@@ -129,8 +129,9 @@ def _reads_rows(module: Module, use: Use) -> bool:
 
 
 def _is_flat(launch: Launch | None) -> bool:
-    texts = [ast.unparse(a) for a in launch.arguments.values()] if launch is not None else []
-    return any("numel" in text for text in texts)
+    given = launch.arguments.values() if launch is not None else ()
+    nodes = (node for argument in given for node in ast.walk(argument))
+    return any(isinstance(node, ast.Attribute) and node.attr == "numel" for node in nodes)
 
 
 def _is_part_of_rows(value: HostValue) -> bool:
