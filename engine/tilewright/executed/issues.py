@@ -27,15 +27,17 @@ _IDS = {
     Wrong.TILES: "neutral_element",
     Wrong.LAYOUT: "stride_of_other_tensor",
 }
-_ODD_SEVERITY = 4
+_CERTAIN = (Wrong.LAUNCH, Wrong.NAME)
+"""What no other inputs would change."""
+_ADVICE = 2
 _AT_ODD = "; with powers of two around that extent nothing is wrong"
 
 
 def executed_issues(module: Module, tried: Sequence[Tried]) -> tuple[Issue, ...]:
     """The issues that calls of a module's functions show, by position.
 
-    What a call with ordinary extents shows has the severity that the taxonomy gives it; what only
-    another extent shows has less, as the function may not be meant for it, and says so.
+    What depends on the inputs is advice: a draft may break a precondition that the file does not
+    state. What only an odd extent shows says so.
     """
     found: dict[tuple[str, int], Issue] = {}
     for one in tried:
@@ -77,7 +79,7 @@ def _of_function(module: Module, tried: Tried) -> Iterator[Issue]:
         yield Issue(
             id=kind.id,
             stage=kind.stage,
-            severity=kind.severity if sighting.is_ordinary else min(kind.severity, _ODD_SEVERITY),
+            severity=kind.severity if sighting.fault.kind in _CERTAIN else _ADVICE,
             message=f"{text}.",
             kernel=kernel.name if kernel is not None else None,
             range=where,
