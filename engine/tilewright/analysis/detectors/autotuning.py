@@ -1,7 +1,7 @@
 """Detectors of the tuning stage: what is tuned, by which key, and how the launch uses it."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tilewright.analysis.detectors.common import (
     TL,
@@ -16,12 +16,13 @@ from tilewright.analysis.detectors.correctness.grids import (
 )
 from tilewright.analysis.detectors.host_code.block_layouts import lays_out_data
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.instances.operators import COMPARE
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import ONE, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.host import resolve
-from tilewright.source.model import Autotune, Kernel, Launch, Module
+from tilewright.source.model import Autotune, Config, Kernel, Launch, Module
 from tilewright.source.text import Range
 
 _HOOKS = ("pre_hook", "post_hook")
@@ -345,7 +346,8 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
         for access in flow.writes:
             if access.kind != "atomic" or access.base is None or access.base in safe:
                 continue
-            if module.names.is_call(access.node, TL + "atomic_add"):
+            is_added = module.names.is_call(access.node, TL + "atomic_add")
+            if is_added and _is_compiled(kernel, access.node, autotune.configs):
                 safe.add(access.base)
                 yield Finding(
                     module.index.range_of(access.node),
@@ -354,6 +356,29 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
                     kernel.name,
                     related=(Related("tuned here", _autotune_head(module, kernel)),),
                 )
+
+
+def _is_compiled(kernel: Kernel, node: ast.AST, configs: Sequence[Config] | None) -> bool:
+    """Whether a node is in no branch that every configuration decides against."""
+    chosen = [
+        (branch, id(node) in {id(n) for part in branch.body for n in ast.walk(part)})
+        for branch in ast.walk(kernel.node)
+        if isinstance(branch, ast.If) and any(n is node for n in ast.walk(branch))
+    ]
+    return configs is None or any(
+        all(_taken(branch.test, config) in (None, is_body) for branch, is_body in chosen)
+        for config in configs
+    )
+
+
+def _taken(test: ast.expr, config: Config) -> bool | None:
+    """Whether ``NAME == 1`` or the like holds with a configuration; None if it is not known."""
+    match test:
+        case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=given)]):
+            value, compare = config.values.get(name), COMPARE.get(type(op))
+            if isinstance(value, int) and isinstance(given, int) and compare is not None:
+                return bool(compare(value, given))
+    return None
 
 
 def _has_hook(module: Module, kernel: Kernel) -> bool:
