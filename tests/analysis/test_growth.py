@@ -60,9 +60,28 @@ def run0(x, n):
         ("", "    a = [0] * 1000000000\n"),
         ("", "    a = (0,)\n" + "    a = (a, a)\n" * 60 + "    b = {a: 1}\n"),
         ("    while True:\n        pass\n", "    for i in range(10**13):\n        pass\n"),
+        ("    s = tl.arange(0, 1 << 40) + s\n", ""),
+        (
+            "    s = tl.arange(0, 64)"
+            + "[:, None]" * 9
+            + " + tl.arange(0, 64)\n"
+            + "    s = s[:, None] + s\n" * 9,
+            "",
+        ),
         ("", "    kernel0[(10**9, 10**9, 10**9)](x, y, n, 1, BLOCK=1024)\n"),
     ],
-    ids=["addresses", "chains", "sizes", "shifts", "lists", "tuples", "loops", "grids"],
+    ids=[
+        "addresses",
+        "chains",
+        "sizes",
+        "shifts",
+        "lists",
+        "tuples",
+        "loops",
+        "lanes",
+        "axes",
+        "grids",
+    ],
 )
 def test_addresses_and_sizes_are_followed_in_a_time_that_grows_with_the_text(
     body: str, host: str

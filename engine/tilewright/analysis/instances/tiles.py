@@ -1,16 +1,18 @@
 """Tiles of a kernel at chosen sizes: of each axis all lanes, or some of them."""
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product as all_of
 from typing import Any
 
-from tilewright.analysis.instances.model import Known, Tensor, Unknown
+from tilewright.analysis.instances.model import Known, Tensor, Unfollowed, Unknown
 from tilewright.analysis.instances.operators import GREATEST
 
 _FIRST = 12
 _FURTHER = (16, 32, 64)
+_MOST_LANES = 1 << 16
 
 
 class Mismatch(Exception):  # noqa: N818
@@ -33,6 +35,8 @@ class Lanes:
         """The lanes of an axis of this length."""
         found = self._known.get(extent)
         if found is None:
+            if self.is_exact and extent > _MOST_LANES:
+                raise Unfollowed("a tile of too many lanes")
             if self.is_exact or extent <= _FIRST + 1:
                 found = tuple(range(extent))
             else:
@@ -42,8 +46,11 @@ class Lanes:
         return found
 
     def counts(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """How many lanes of each axis are looked at."""
-        return tuple(len(self.of(extent)) for extent in shape)
+        """How many lanes of each axis are looked at; raises Unfollowed for too many in all."""
+        found = tuple(len(self.of(extent)) for extent in shape)
+        if math.prod(found) > _MOST_LANES:
+            raise Unfollowed("a tile of too many lanes")
+        return found
 
 
 @dataclass(frozen=True, eq=False)
