@@ -61,6 +61,7 @@ def run0(x, n):
         ("", "    a = (0,)\n" + "    a = (a, a)\n" * 60 + "    b = {a: 1}\n"),
         ("    while True:\n        pass\n", "    for i in range(10**13):\n        pass\n"),
         ("    s = tl.arange(0, 1 << 40) + s\n", ""),
+        ("    s = 'x' * (offs + (1 << 40))\n" + "    offs = (offs + 2) ** 60\n" * 60, ""),
         (
             "    s = tl.arange(0, 64)"
             + "[:, None]" * 9
@@ -79,6 +80,7 @@ def run0(x, n):
         "tuples",
         "loops",
         "lanes",
+        "texts",
         "axes",
         "grids",
     ],

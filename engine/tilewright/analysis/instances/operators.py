@@ -68,6 +68,8 @@ def is_block(value: object) -> bool:
     return type(value) is int and value >= LEAST_BLOCK and value.bit_count() == 1
 
 
+GROWING = frozenset((operator.mul, small_power, small_shift))
+"""Operators whose results may have many more digits than their operands."""
 BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

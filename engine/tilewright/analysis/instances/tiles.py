@@ -1,14 +1,13 @@
 """Tiles of a kernel at chosen sizes: of each axis all lanes, or some of them."""
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product as all_of
 from typing import Any
 
 from tilewright.analysis.instances.model import Known, Tensor, Unfollowed, Unknown
-from tilewright.analysis.instances.operators import GREATEST
+from tilewright.analysis.instances.operators import GREATEST, GROWING
 
 _FIRST = 12
 _FURTHER = (16, 32, 64)
@@ -138,7 +137,7 @@ def elementwise(
     data: list[Any] | None
     try:
         data = list(map(function, left, right))
-        if function is operator.mul and max(map(abs, data), default=0) > GREATEST:
+        if function in GROWING and max(map(abs, data), default=0) > GREATEST:
             data = None
     except (TypeError, ArithmeticError, ValueError):
         data = None
@@ -156,7 +155,7 @@ def _data(value: Known, counts: tuple[int, ...]) -> list[Any] | None:
         total = 1
         for count in counts:
             total *= count
-        return None if isinstance(value, Unknown) else [value] * total
+        return [value] * total if isinstance(value, int | float) else None
     if value.data is None:
         return None
     return value.data if value.counts == counts else spread(value, counts)
