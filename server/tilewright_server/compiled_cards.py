@@ -90,6 +90,13 @@ def _figures(report: CompileReport) -> str:
     return ", ".join(parts) or "compiles"
 
 
+def report_figures(facts: CompiledFacts, report: CompileReport) -> str:
+    """What is known of one compiled launch, with its estimated time."""
+    if not report.ok:
+        return "does not compile"
+    return f"{_figures(report)}{_estimated(facts.estimate_of(report))}"
+
+
 def compiled_card(facts: CompiledFacts) -> str:
     """All that is known of a kernel, target by target, and where its launch comes from."""
     parts = ["\n".join(_of_target(facts, target)) for target in facts.targets]

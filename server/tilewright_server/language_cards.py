@@ -18,11 +18,19 @@ from tilewright.knowledge.language_notes import (
 from tilewright.knowledge.model import Constraint
 from tilewright.knowledge.nki import NkiNote
 from tilewright_server.cards import Card
+from tilewright_server.launch_choices import option_values
+from tilewright_server.option_costs import (
+    TABLED,
+    Known,
+    cost_table,
+    stage_bytes,
+    stages_of,
+    warps_of,
+)
 
 _LANGUAGE = "triton.language."
 _MOST_LIMITS = 3
 _MOST_TILES = 4
-_DEFAULT_WARPS = 4
 _ASSUMED_BYTES = 2
 _BACKENDS = {"cuda": "NVIDIA", "hip": "AMD", "xpu": "Intel"}
 
@@ -69,6 +77,14 @@ def name_card(dotted: str, written: str, here: str | None, around: Surroundings)
     details = [*([_signature(dotted, written, note, around.version)] if note.takes else [])]
     details += [_versions(presence)] if presence is not None else []
     return Card("\n\n".join(_joined(lines)), "\n\n".join([*details, rest.strip()]).strip())
+
+
+def argument_card(dotted: str, name: str, here: Sequence[str]) -> Card:
+    """What a parameter of a function means, and what it means at this place."""
+    note = language_note(dotted)
+    first, *rest = note.meanings[name] if note is not None else ("",)
+    bullets = [f"- {one}" for one in (*here, *rest)]
+    return Card("\n\n".join(_joined([f"**{name}** of `{dotted}` · {first}", *bullets])))
 
 
 def _joined(lines: Sequence[str]) -> Iterator[str]:
@@ -135,11 +151,13 @@ def option_card(
     settings: Settings | None,
     around: Surroundings,
     compiled: str = "",
+    known: Known | None = None,
 ) -> Card:
     """What an option of a launch does, and what it costs for the tiles of the kernel there.
 
     Args:
         compiled: what compiling the kernel showed of registers and occupancy, in a phrase.
+        known: of a kernel of Triton, for a table of its values; None for another one.
     """
     values = settings.values if settings is not None else {}
     stated = values.get(name)
@@ -154,7 +172,12 @@ def option_card(
     lines += [f"- Compiled: {compiled}."] if compiled else []
     limits = [c.statement for c in around.constraints if c.check.parameters.get("option") == name]
     lines += [f"- Limit: {limit}." for limit in limits[:_MOST_LIMITS]]
-    details = [note.costs.strip()] if note.costs else []
+    details = []
+    if known is not None and name in TABLED and around.chip is not None:
+        offered = option_values(name, note, around.chip, around.constraints)
+        cost = tile_cost(uses, values, _ASSUMED_BYTES)
+        details.append(cost_table(name, offered, values, cost, around.chip, known))
+    details += [note.costs.strip()] if note.costs else []
     details.append(f"Default: {note.default}.")
     return Card("\n\n".join(_joined(lines)), "\n\n".join(details))
 
@@ -166,7 +189,7 @@ def _costs_here(
     if chip is None:
         return
     if name == "num_warps":
-        warps = _warps(values)
+        warps = warps_of(values)
         yield f"{warps} warps are {warps * chip.warp_size} threads on {chip.id}."
         if cost is not None and cost.accumulators:
             yield _accumulators(cost.accumulators, warps, chip)
@@ -174,17 +197,7 @@ def _costs_here(
             each = cost.largest / (warps * chip.warp_size)
             yield f"The largest tile gives each thread {each:g} elements."
     if name == "num_stages" and cost is not None and cost.staged:
-        yield _staged(cost.staged, _stages(values, chip), chip, uses)
-
-
-def _warps(values: Mapping[str, object]) -> int:
-    found = values.get("num_warps")
-    return found if isinstance(found, int) and found > 0 else _DEFAULT_WARPS
-
-
-def _stages(values: Mapping[str, object], chip: Chip) -> int:
-    found = values.get("num_stages")
-    return found if isinstance(found, int) else (3 if chip.backend == "cuda" else 2)
+        yield _staged(cost.staged, stages_of(values, chip), chip, uses)
 
 
 def _accumulators(elements: int, warps: int, chip: Chip) -> str:
@@ -198,12 +211,11 @@ def _accumulators(elements: int, warps: int, chip: Chip) -> str:
 def _staged(staged: int, stages: int, chip: Chip, uses: Sequence[TileUse]) -> str:
     if chip.backend == "xpu":
         return f"One turn loads {kibibytes(staged)}; on Intel stages are prefetches into caches."
-    buffers = max(1, stages - 1) if chip.backend == "hip" else max(1, stages)
-    limit = chip.shared_limit
-    over = ", **which does not fit**" if staged * buffers > limit else ""
+    taken, limit = stage_bytes(staged, stages, chip), chip.shared_limit
+    over = ", **which does not fit**" if taken > limit else ""
     types = "" if all(u.dtype for u in uses if u.is_staged) else " if elements have 16 bits"
     return (
-        f"One turn loads {kibibytes(staged)}{types}: {kibibytes(staged * buffers)} of "
+        f"One turn loads {kibibytes(staged)}{types}: {kibibytes(taken)} of "
         f"{kibibytes(limit)} shared memory with {stages} stages{over}."
     )
 
@@ -235,9 +247,9 @@ def block_card(
     chip, cost = around.chip, tile_cost(uses, values, _ASSUMED_BYTES)
     if chip is not None and cost is not None and is_known:
         if any(use.is_staged for use in own) and cost.staged:
-            lines.append(f"- {_staged(cost.staged, _stages(values, chip), chip, uses)}")
+            lines.append(f"- {_staged(cost.staged, stages_of(values, chip), chip, uses)}")
         if any(use.kind == "dot" for use in own) and cost.accumulators:
-            lines.append(f"- {_accumulators(cost.accumulators, _warps(values), chip)}")
+            lines.append(f"- {_accumulators(cost.accumulators, warps_of(values), chip)}")
     lines += [f"- Compiled: {compiled}."] if compiled else []
     others = sorted({c for c in choices if isinstance(c, int)})
     details = f"Configurations use {', '.join(map(str, others))}." if len(others) > 1 else ""

@@ -10,6 +10,8 @@ from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 
 CONFIG = "triton.Config"
+AUTOTUNE = "triton.autotune"
+JIT = "triton.jit"
 _LAUNCHERS = (".run", ".warmup")
 _NKI = ("nki.language.", "nki.isa.")
 _WORD = re.compile(r"\w*")
@@ -39,6 +41,15 @@ class SettingPlace:
     range: Range
 
 
+@dataclass(frozen=True)
+class ArgumentPlace:
+    """A parameter of a function of the language: its keyword, or a name in the list it is given."""
+
+    dotted: str
+    name: str
+    range: Range
+
+
 def dotted_name(module: Module, written: str) -> str | None:
     """The public name of a dotted name as it is written in a file."""
     if not written:
@@ -49,7 +60,10 @@ def dotted_name(module: Module, written: str) -> str | None:
         return None
 
 
-def place_at(module: Module, line: int, column: int) -> LanguagePlace | SettingPlace | None:
+Place = LanguagePlace | SettingPlace | ArgumentPlace
+
+
+def place_at(module: Module, line: int, column: int) -> Place | None:
     """What stands at a place, if it is something with a card of its own."""
     lines = module.index.lines
     if line > len(lines):
@@ -61,20 +75,51 @@ def place_at(module: Module, line: int, column: int) -> LanguagePlace | SettingP
         return None
     where = Range(line, end - len(cursor.word), line, end)
     if cursor.in_text:
-        return _setting(module, cursor, where, cursor.word) if _is_key(module, cursor) else None
+        if _is_key(module, cursor):
+            return _setting(module, cursor, where, cursor.word)
+        return _listed(module, cursor, where)
     if cursor.owner or content[end : end + 1] != ".":
         written = f"{cursor.owner}.{cursor.word}" if cursor.owner else cursor.word
         dotted = dotted_name(module, written)
-        if dotted is not None and dotted != written and _is_language(dotted):
+        if dotted is not None and _is_imported(module, written) and _is_language(dotted):
             start = end - len(written)
             return LanguagePlace(dotted, written, Range(line, start, line, end))
     if cursor.owner:
         return None
     if re.match(r"\s*=(?!=)", content[end:]):
-        found = _setting(module, cursor, where, cursor.word)
+        found: Place | None = _setting(module, cursor, where, cursor.word)
+        found = found or _argument(module, cursor, cursor.word, where)
         if found is not None:
             return found
     return _constant(module, cursor.word, where)
+
+
+def _is_imported(module: Module, written: str) -> bool:
+    return written.partition(".")[0] in module.names.origins
+
+
+def _argument(module: Module, cursor: Cursor, name: str, where: Range) -> ArgumentPlace | None:
+    """A parameter of the innermost open call, where there is more to say of it than its name."""
+    from tilewright.knowledge.language_notes import language_note
+
+    call = cursor.call
+    dotted = dotted_name(module, call.callee) if call is not None else None
+    note = language_note(dotted) if dotted is not None else None
+    if dotted is None or note is None or name not in note.meanings:
+        return None
+    return ArgumentPlace(dotted, name, where)
+
+
+def _listed(module: Module, cursor: Cursor, where: Range) -> ArgumentPlace | None:
+    """A string in the list that a parameter of ``triton.autotune`` is given."""
+    call = cursor.call
+    inner = cursor.calls[-1] if cursor.calls else None
+    if call is None or inner is None or inner.bracket not in "[(" or inner is call:
+        return None
+    second = "key" if call.position == 1 else None
+    name = call.keyword or second
+    is_tuned = dotted_name(module, call.callee) == AUTOTUNE
+    return _argument(module, cursor, name, where) if is_tuned and name is not None else None
 
 
 def _is_language(dotted: str) -> bool:

@@ -7,12 +7,12 @@ from tilewright.figures import kibibytes
 from tilewright.hardware.model import Chip
 from tilewright.knowledge.language_notes import OptionNote
 from tilewright.knowledge.model import Constraint
+from tilewright_server.option_costs import stage_bytes, stages_of, warps_of
 
 _ASSUMED_BYTES = 2
 _DOT_SIZES = tuple(1 << power for power in range(4, 9))
 _ROW_SIZES = tuple(1 << power for power in range(6, 15))
 _MOST_ELEMENTS = 1 << 20
-_DEFAULT_WARPS = 4
 
 
 def option_values(
@@ -56,14 +56,12 @@ def _taken(
     cost = tile_cost(uses, settings, _ASSUMED_BYTES)
     if chip is None or cost is None or not own:
         return ""
-    warps = settings.get("num_warps")
-    threads = (warps if isinstance(warps, int) and warps else _DEFAULT_WARPS) * chip.warp_size
+    threads = warps_of(settings) * chip.warp_size
     if cost.largest > _MOST_ELEMENTS or cost.accumulators / threads > chip.max_registers:
         return None
     if not cost.staged or chip.backend == "xpu":
         return f"{cost.largest} elements in the largest tile"
-    stages = cost.stages or (3 if chip.backend == "cuda" else 2)
-    taken = cost.staged * max(1, stages - 1 if chip.backend == "hip" else stages)
+    taken = stage_bytes(cost.staged, stages_of(settings, chip), chip)
     if taken > chip.shared_limit:
         return None
     return f"{kibibytes(taken)} of {kibibytes(chip.shared_limit)} shared memory"

@@ -220,13 +220,11 @@ class TileCost:
 
     Attributes:
         staged: bytes of the loads of one turn that are staged; 0 for none.
-        stages: copies of them that are kept.
         accumulators: elements of the largest result of a product; 0 without any.
         largest: elements of the largest tile of all.
     """
 
     staged: int
-    stages: int
     accumulators: int
     largest: int
 
@@ -245,10 +243,8 @@ def tile_cost(
     if not known:
         return None
     staged = {(u.name, u.line): sizes[u] or 0 for u in uses if u.is_staged}
-    stages = settings.get("num_stages")
     return TileCost(
         sum(staged.values()),
-        stages if isinstance(stages, int) else 0,
         max((counts[use] or 0 for use in uses if use.kind == "dot"), default=0),
         max(known),
     )

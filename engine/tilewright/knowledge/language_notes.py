@@ -44,6 +44,7 @@ class LanguageNote:
         takes: its parameters as a call lists them; None for what is not called.
         limits: what it refuses and what surprises, a sentence each.
         values: for a parameter the values it takes, as they are written.
+        meanings: of parameters that need more than their name, sentences each.
     """
 
     __pydantic_config__ = _STRICT
@@ -52,6 +53,7 @@ class LanguageNote:
     takes: str | None = None
     limits: tuple[_Sentence, ...] = ()
     values: Mapping[_Name, tuple[str, ...]] = field(default_factory=dict)
+    meanings: Mapping[_Name, tuple[_Sentence, ...]] = field(default_factory=dict)
 
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:

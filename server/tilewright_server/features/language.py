@@ -12,13 +12,20 @@ from tilewright.problems.model import Problem
 from tilewright.source.model import Kernel, Language
 from tilewright.source.text import Range
 from tilewright.targets.occupancy import occupancy_of
-from tilewright_server import language_cards
+from tilewright_server import language_cards, tuning_cards
 from tilewright_server.analysis_cache import Analysis, Parsed
 from tilewright_server.backend import ONE_AT_A_TIME
 from tilewright_server.cards import Card
 from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.language_cards import Surroundings
-from tilewright_server.language_places import LanguagePlace, SettingPlace, place_at
+from tilewright_server.language_places import (
+    ArgumentPlace,
+    LanguagePlace,
+    SettingPlace,
+    place_at,
+    tuned_kernel,
+)
+from tilewright_server.option_costs import Known
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 from tilewright_server.tile_places import card_at
@@ -63,13 +70,18 @@ def _card(
 ) -> tuple[Card, Range] | None:
     place = place_at(analysis.module, line, column)
     if isinstance(place, SettingPlace):
-        compiled = _compiled(server, snapshot, analysis, place.kernel, around)
-        found = _setting_card(analysis, place, around, compiled)
+        known = _known(server, snapshot, analysis, place.kernel)
+        found = _setting_card(analysis, place, around, known)
         if found is not None:
             return found, place.range
+    if isinstance(place, ArgumentPlace):
+        said = _here(server, snapshot, analysis, place.dotted, line, around)
+        return language_cards.argument_card(place.dotted, place.name, said), place.range
     value = card_at(analysis, line, column, problem)
     if isinstance(place, LanguagePlace):
-        named = _name_card(place, value[0] if value is not None else None, around)
+        said = _here(server, snapshot, analysis, place.dotted, line, around)
+        shown = " ".join(("-", *said)) if said else value[0] if value is not None else None
+        named = _name_card(place, shown, around)
         if named is not None:
             return named, place.range
     return None if value is None else (Card(value[0]), value[1])
@@ -85,35 +97,55 @@ def _name_card(place: LanguagePlace, here: str | None, around: Surroundings) -> 
 
 
 def _setting_card(
-    analysis: Analysis, place: SettingPlace, around: Surroundings, compiled: str
+    analysis: Analysis, place: SettingPlace, around: Surroundings, known: Known
 ) -> Card | None:
     module, kernel = analysis.module, place.kernel
     uses: tuple[TileUse, ...] = ()
     settings = None
-    if kernel is not None and kernel.language is Language.TRITON:
+    is_triton = kernel is not None and kernel.language is Language.TRITON
+    if kernel is not None and is_triton:
         with ONE_AT_A_TIME:
             uses = tile_uses(module, kernel, analysis.context)
         settings = settings_at(module, kernel, analysis.context, place.range.line)
+    chip = around.chip
+    compiled = compiled_phrase(known.compiled, chip.id) if known.compiled and chip else ""
     if not place.is_constant:
         note = launch_options()[place.name]
-        return language_cards.option_card(place.name, note, uses, settings, around, compiled)
+        tabled = known if is_triton else None
+        return language_cards.option_card(
+            place.name, note, uses, settings, around, compiled, tabled
+        )
     configs = (kernel.autotune.configs if kernel and kernel.autotune else None) or ()
     choices = [config.values.get(place.name) for config in configs]
     return language_cards.block_card(place.name, uses, settings, choices, around, compiled)
 
 
-def _compiled(
+def _known(
+    server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, kernel: Kernel | None
+) -> Known:
+    """What compilers and devices said of the kernel as it stands."""
+    if kernel is None:
+        return Known()
+    return Known(
+        server.facts.compiled(analysis, snapshot, kernel.name),
+        server.facts.profiled(analysis, snapshot, kernel.name),
+    )
+
+
+def _here(
     server: TilewrightServer,
     snapshot: Snapshot,
     analysis: Analysis,
-    kernel: Kernel | None,
+    dotted: str,
+    line: int,
     around: Surroundings,
-) -> str:
-    """Registers, spills and occupancy of the kernel on its chip, if it was compiled for it."""
-    if kernel is None or around.chip is None:
-        return ""
-    known = server.facts.compiled(analysis, snapshot, kernel.name)
-    return compiled_phrase(known, around.chip.id) if known is not None else ""
+) -> tuple[str, ...]:
+    """What a decorator means for the kernel it stands above."""
+    kernel = tuned_kernel(analysis.module, line)
+    if kernel is None:
+        return ()
+    compiled = _known(server, snapshot, analysis, kernel).compiled
+    return tuning_cards.here(dotted, analysis.module, kernel, line, compiled, around.chip)
 
 
 def compiled_phrase(facts: CompiledFacts, target: str) -> str:

@@ -1,0 +1,163 @@
+"""What each value of num_warps or num_stages costs on a chip: compiled, measured, else by size."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilewright.analysis.tile_uses import TileCost
+from tilewright.figures import kibibytes
+from tilewright.hardware.model import Chip
+from tilewright.targets.model import CompileReport, LaunchFacts
+from tilewright.targets.occupancy import occupancy_of
+from tilewright_server import wording
+from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.profile_facts import KernelFacts, Timing
+
+TABLED = ("num_warps", "num_stages")
+DEFAULT_WARPS = 4
+_NOT_COMPILED = "not compiled"
+_NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What compilers and devices said of a kernel."""
+
+    compiled: CompiledFacts | None = None
+    profiles: tuple[KernelFacts, ...] = ()
+
+
+def warps_of(values: Mapping[str, object]) -> int:
+    """The warps of a launch with these settings."""
+    return _number(values.get("num_warps")) or DEFAULT_WARPS
+
+
+def stages_of(values: Mapping[str, object], chip: Chip) -> int:
+    """The stages of a launch with these settings."""
+    found = _number(values.get("num_stages"))
+    return found if found is not None else (3 if chip.backend == "cuda" else 2)
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def stage_bytes(staged: int, stages: int, chip: Chip) -> int:
+    """Shared memory that the copies of staged tiles take."""
+    return staged * max(1, stages - 1 if chip.backend == "hip" else stages)
+
+
+def cost_table(
+    name: str,
+    offered: Sequence[str],
+    values: Mapping[str, object],
+    cost: TileCost | None,
+    chip: Chip,
+    known: Known,
+) -> str:
+    """A row for each value, with all other settings as they are; what nothing says is said so.
+
+    Args:
+        offered: the values, as they are written.
+        values: the settings at the place.
+    """
+    current = _value(name, values, chip)
+    choices = sorted({int(one) for one in offered if one.isdigit()} | {current})
+    head = f"| {name} | by its size | compiled for {chip.id} | time |\n|---|---|---|---|"
+    rows = [
+        f"| {f'**{one}**' if one == current else one} | {_by_size(name, one, values, cost, chip)} "
+        f"| {_compiled(_report(name, one, values, chip, known.compiled))} "
+        f"| {_time(name, one, values, chip, known)} |"
+        for one in choices
+    ]
+    others = ", all other settings as here" if len(values) > 1 else ""
+    return "\n".join([f"What each value costs on {chip.id}{others}:\n", head, *rows])
+
+
+def _value(name: str, values: Mapping[str, object], chip: Chip) -> int:
+    return warps_of(values) if name == "num_warps" else stages_of(values, chip)
+
+
+def _by_size(
+    name: str, value: int, values: Mapping[str, object], cost: TileCost | None, chip: Chip
+) -> str:
+    """What follows from the extents of tiles alone."""
+    if name == "num_warps":
+        threads = value * chip.warp_size
+        if cost is None:
+            return f"{threads} threads"
+        if cost.accumulators:
+            each = cost.accumulators / threads
+            over = ", **too many**" if each > chip.max_registers else ""
+            return f"{threads} threads, {each:g} registers of each for the sum of dot{over}"
+        return f"{threads} threads, at most {cost.largest / threads:g} elements of a tile each"
+    if cost is None or not cost.staged:
+        return "no tile is known to be staged"
+    if chip.backend == "xpu":
+        return "prefetches into caches, no shared memory"
+    taken = stage_bytes(cost.staged, value, chip)
+    over = ", **does not fit**" if taken > chip.shared_limit else ""
+    return f"{kibibytes(taken)} of {kibibytes(chip.shared_limit)} shared{over}"
+
+
+def _report(
+    name: str,
+    value: int,
+    values: Mapping[str, object],
+    chip: Chip,
+    compiled: CompiledFacts | None,
+) -> CompileReport | None:
+    """The compilation with this value and otherwise the settings of the place."""
+    reports = compiled.of_target(chip.id) if compiled is not None else ()
+    return next((r for r in reports if _is_with(r.launch, name, value, values, chip)), None)
+
+
+def _is_with(
+    launch: LaunchFacts, name: str, value: int, values: Mapping[str, object], chip: Chip
+) -> bool:
+    found = launch.settings
+    wanted = {**values, name: value}
+    if any(key not in TABLED and found.get(key, one) != one for key, one in wanted.items()):
+        return False
+    return all(_value(key, found, chip) == _value(key, wanted, chip) for key in TABLED)
+
+
+def _compiled(report: CompileReport | None) -> str:
+    if report is None:
+        return _NOT_COMPILED
+    if not report.ok:
+        return "**does not compile**"
+    parts = [f"{report.registers} registers"] if report.registers is not None else []
+    if report.spill_bytes is not None:
+        parts.append(f"**{report.spill_bytes} B spilled**" if report.spill_bytes else "no spills")
+    if report.shared_bytes:
+        parts.append(f"{kibibytes(report.shared_bytes)} shared")
+    found = occupancy_of(report)
+    if found is not None:
+        parts.append(f"{found.programs} a {found.unit}")
+    return ", ".join(parts) or "compiles"
+
+
+def _time(name: str, value: int, values: Mapping[str, object], chip: Chip, known: Known) -> str:
+    """Measured, if this very setting was; else an estimate that is called one."""
+    measured = next(_timings(name, value, values, chip, known.profiles), None)
+    if measured is not None:
+        return wording.time_text(measured)
+    report = _report(name, value, values, chip, known.compiled)
+    if report is None or known.compiled is None:
+        return _NOT_MEASURED
+    found = known.compiled.estimate_of(report)
+    return _NOT_MEASURED if found is None else f"{_NOT_MEASURED}; {found.us:,.3g} µs by estimate"
+
+
+def _timings(
+    name: str,
+    value: int,
+    values: Mapping[str, object],
+    chip: Chip,
+    profiles: Sequence[KernelFacts],
+) -> Iterator[Timing]:
+    for one in profiles:
+        if one.target != chip.id or one.time is None or one.launch is None:
+            continue
+        if _is_with(one.launch, name, value, values, chip):
+            yield one.time
