@@ -4,24 +4,20 @@ Publishing, compiling and jobs know the server as a ``ServerContext``, which imp
 """
 
 import asyncio
-import logging
 import os
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from tilewright import __version__
 from tilewright_server.analysis_cache import Analysis, Parsed
 from tilewright_server.backend import Engine
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.certificates import Certificates
-from tilewright_server.error_guard import guard_async
 from tilewright_server.fact_store import KernelFactStore
 from tilewright_server.jobs.engine_host import EngineHost
 from tilewright_server.jobs.manager import Job, JobManager
@@ -31,68 +27,12 @@ from tilewright_server.last_good import HeldKernel
 from tilewright_server.models import Consents, ModelKeys
 from tilewright_server.notebooks import OPTIONS as NOTEBOOK_OPTIONS
 from tilewright_server.projects import Project
+from tilewright_server.requests import TilewrightProtocol, Timings, guard_async
 from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
-from tilewright_server.timings import Timings
 from tilewright_server.workspace import SnapshotWorkspace
 
 Result = TypeVar("Result")
-logger = logging.getLogger(__name__)
-
-
-class TilewrightProtocol(LanguageServerProtocol):
-    """The protocol with an own text model and an orderly end."""
-
-    def adopt_workspace(self, params: types.InitializeParams) -> None:
-        """Put the own text model in the place of pygls's. Called by the initialize handler."""
-        made = self.workspace
-        self._workspace = SnapshotWorkspace(
-            made.root_uri,
-            types.TextDocumentSyncKind.Incremental,
-            params.workspace_folders or [],
-            made.position_encoding,
-        )
-
-    @property
-    def is_shut_down(self) -> bool:
-        """Whether the client asked for an orderly end."""
-        return self._shutdown
-
-    @lsp_method(types.SHUTDOWN)
-    def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
-        """Stop jobs, cancel what is still running, and take no more requests.
-
-        pygls walks its table of running requests while cancelling them, which changes it.
-        """
-        if (handler := self.fm.features.get(types.SHUTDOWN)) is not None:
-            yield handler, args, None
-        this = self.msg_id
-        for number, future in list(self._request_futures.items()):
-            if number != this and not future.done():
-                future.cancel()
-        self._shutdown = True
-
-    def _execute_handler(
-        self, msg_id: Any, handler: Any, callback: Any, args: Any = None, kwargs: Any = None
-    ) -> None:
-        """As pygls does, which would keep the futures of notifications for good."""
-        super()._execute_handler(msg_id, handler, callback, args, kwargs)
-        running = self._request_futures.get(msg_id)
-        if running is not None:
-            running.add_done_callback(lambda future: self._forget(msg_id, future))
-
-    def _forget(self, msg_id: Any, future: Any) -> None:
-        if self._request_futures.get(msg_id) is future:
-            del self._request_futures[msg_id]
-
-    def handle_message(self, message: Any) -> None:
-        """As pygls does; a request after shutdown is refused instead of left without an answer."""
-        method = getattr(message, "method", None)
-        if self._shutdown and method and hasattr(message, "id"):
-            error = JsonRpcInvalidRequest("the server is shutting down").to_response_error()
-            self._send_response(message.id, error=error)
-            return
-        super().handle_message(message)
 
 
 class ServerContext(LanguageServer):

@@ -10,7 +10,7 @@ from house_modules import ROOT, SourceModule, all_modules
 # The documented boundaries: anything may go wrong behind them, and nothing may get past.
 BOUNDARIES = {
     "engine/tilewright/cli/boundary.py",
-    "server/tilewright_server/error_guard.py",
+    "server/tilewright_server/requests.py",
     "server/tilewright_server/mcp/boundary.py",
 }
 WORKER_BOUNDARIES = 3

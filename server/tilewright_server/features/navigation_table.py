@@ -4,9 +4,9 @@ from typing import Any
 
 from lsprotocol import types
 
-from tilewright_server.error_guard import nothing
 from tilewright_server.features.semantic_tokens import LEGEND
 from tilewright_server.lazy import Handler, lazy
+from tilewright_server.requests import nothing
 
 
 def _lazy(module: str, name: str) -> Handler:
