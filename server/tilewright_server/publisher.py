@@ -1,15 +1,22 @@
-"""Push diagnostics for clients that do not pull: at once, of the newest version, only if changed.
+"""The diagnostics of open documents, as clients pull them (``diagnostic``) or have them pushed.
 
-There is no fixed delay: the first edit is analyzed at once, and edits that arrive meanwhile are
-analyzed together when that has ended.
+What is pushed is of the newest version, and only if it changed. There is no fixed delay: the first
+edit is analyzed at once, and edits that arrive meanwhile are analyzed together when that has ended.
 """
 
 import asyncio
+import hashlib
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from tilewright_server.context import ServerContext
 from tilewright_server.diagnostics import Known, all_diagnostics
+from tilewright_server.snapshot import Snapshot
+
+OPTIONS = types.DiagnosticOptions(
+    identifier="tilewright", inter_file_dependencies=False, workspace_diagnostics=False
+)
 
 _REFRESH_S = 0.15
 
@@ -74,15 +81,55 @@ class Publisher:
         snapshot = server.snapshot(uri)
         if snapshot is None or not snapshot.is_python:
             return
-        analysis = await server.analyze(snapshot)
-        if server.snapshot(uri) is not snapshot:
-            return
-        held = server.held(snapshot, analysis)
-        known = Known(server.facts, server.settings, server.client, held)
-        found = all_diagnostics(snapshot, analysis, known)
-        if self._shown.get(uri) == found:
+        found = await _current(server, snapshot)
+        if found is None or self._shown.get(uri) == found:
             return
         self._shown[uri] = found
         server.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=snapshot.version)
         )
+
+
+async def diagnostic(
+    server: ServerContext, params: types.DocumentDiagnosticParams
+) -> types.DocumentDiagnosticReport:
+    """``textDocument/diagnostic``: both tiers of one document, "unchanged" when nothing is new."""
+    snapshot = server.snapshot(params.text_document.uri)
+    if snapshot is None or not snapshot.is_python:
+        return no_diagnostics()
+    known = _result_id(server, snapshot)
+    if params.previous_result_id == known:
+        return types.RelatedUnchangedDocumentDiagnosticReport(result_id=known)
+    found = await _current(server, snapshot)
+    if found is None:
+        raise _overtaken()
+    return types.RelatedFullDocumentDiagnosticReport(items=found, result_id=known)
+
+
+def no_diagnostics(*_: object) -> types.DocumentDiagnosticReport:
+    """The answer when the analysis failed: a report, since the protocol knows no other."""
+    return types.RelatedFullDocumentDiagnosticReport(items=[])
+
+
+async def _current(server: ServerContext, snapshot: Snapshot) -> list[types.Diagnostic] | None:
+    """The diagnostics of a document; None if it has changed while it was read."""
+    analysis = await server.analyze(snapshot)
+    if server.snapshot(snapshot.uri) is not snapshot:
+        return None
+    held = server.held(snapshot, analysis)
+    known = Known(server.facts, server.settings, server.client, held)
+    return all_diagnostics(snapshot, analysis, known)
+
+
+def _result_id(server: ServerContext, snapshot: Snapshot) -> str:
+    """The identity of everything an answer depends on."""
+    parts = (snapshot.hash, str(server.revision), str(server.facts.revision))
+    return hashlib.sha256(":".join(parts).encode()).hexdigest()[:16]
+
+
+def _overtaken() -> JsonRpcException:
+    """The document changed while it was read: LSP's way to ask for the question again."""
+    again = types.DiagnosticServerCancellationData(retrigger_request=True)
+    return JsonRpcException(
+        "the document has changed", types.LSPErrorCodes.ServerCancelled.value, again
+    )

@@ -13,8 +13,6 @@ from tilewright_server.capabilities import (
     SIGNATURE_OPTIONS,
 )
 from tilewright_server.commands import COMMANDS
-from tilewright_server.features.diagnostic import OPTIONS as DIAGNOSTIC_OPTIONS
-from tilewright_server.features.diagnostic import diagnostic, no_diagnostics
 from tilewright_server.features.documents import (
     did_change,
     did_close,
@@ -34,6 +32,8 @@ from tilewright_server.features.workspace import (
 from tilewright_server.jobs.engine_host import HOST_COMMAND
 from tilewright_server.jobs.process import ENGINE_COMMAND
 from tilewright_server.lazy import lazy
+from tilewright_server.publisher import OPTIONS as DIAGNOSTIC_OPTIONS
+from tilewright_server.publisher import diagnostic, no_diagnostics
 from tilewright_server.requests import guard_async, guard_sync, nothing
 from tilewright_server.server import TilewrightServer
 
