@@ -11,7 +11,7 @@ import ast
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
@@ -175,18 +175,17 @@ class IssueCache:
         self._identities.put(module.path, found.identities)
         return found
 
-    def get(
-        self, key: str, layout: Layout, find: Callable[[], Iterable[Issue]]
-    ) -> tuple[Issue, ...]:
-        """The issues known by a key, moved to where they are now, or found now."""
+    def get(self, key: str, layout: Layout) -> tuple[Issue, ...] | None:
+        """The issues known by a key, moved to where they are now; None where they are unknown."""
         known = self._known.get(key)
-        if known is not None:
-            moved = tuple(m for kept in known if (m := kept.moved(layout)) is not None)
-            if len(moved) == len(known):
-                return moved
-        found = tuple(find())
+        if known is None:
+            return None
+        moved = tuple(m for kept in known if (m := kept.moved(layout)) is not None)
+        return moved if len(moved) == len(known) else None
+
+    def keep(self, key: str, layout: Layout, found: Iterable[Issue]) -> None:
+        """Keep issues that were found in a file of this layout."""
         self._known.put(key, tuple(_Kept.at(issue, layout) for issue in found))
-        return found
 
 
 @dataclass

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
 from tilewright.analysis.detectors import Scope, registered, scope_of
 from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.host_graph.wrappers import calling_functions
-from tilewright.analysis.issue_cache import IssueCache
+from tilewright.analysis.issue_cache import IssueCache, Layout
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
 from tilewright.analysis.suppression import visible_issues
 from tilewright.knowledge.base import taxonomy
@@ -36,11 +35,11 @@ def analyze(
     issues = list(_found(module, context, _FILE))
     around = None if once else _CACHE.surroundings(module, context)
     for kernel in module.kernels:
-        find = partial(_found_in, kernel, module, context, _KERNEL)
-        issues += _CACHE.get(around.of(kernel), around.layout, find) if around else find()
+        place = (around.of(kernel), around.layout) if around else None
+        issues += _found_in(kernel, module, context, _KERNEL, place)
     for host in dict.fromkeys((*launching_functions(module), *calling_functions(module))):
-        find = partial(_found_in, host, module, context, _HOST)
-        issues += _CACHE.get(around.of_host(host), around.layout, find) if around else find()
+        place = (around.of_host(host), around.layout) if around else None
+        issues += _found_in(host, module, context, _HOST, place)
     # A helper that several kernels call is followed from each of them.
     unique = {(issue.range, issue.id, issue.message): issue for issue in reversed(issues)}
     ordered = [unique[place] for place in sorted(unique)]
@@ -48,9 +47,20 @@ def analyze(
 
 
 def _found_in(
-    focus: Kernel | str, module: Module, context: AnalysisContext, scopes: frozenset[Scope]
-) -> Iterator[Issue]:
-    return _found(replace(module, focus=focus), context, scopes)
+    focus: Kernel | str,
+    module: Module,
+    context: AnalysisContext,
+    scopes: frozenset[Scope],
+    place: tuple[str, Layout] | None,
+) -> tuple[Issue, ...]:
+    """The issues of a kernel or a host function; ``place``: its key, where they are kept."""
+    known = _CACHE.get(*place) if place is not None else None
+    if known is not None:
+        return known
+    found = tuple(_found(replace(module, focus=focus), context, scopes))
+    if place is not None:
+        _CACHE.keep(*place, found)
+    return found
 
 
 def _found(module: Module, context: AnalysisContext, scopes: frozenset[Scope]) -> Iterator[Issue]:
