@@ -26,7 +26,7 @@ Analyzer = Callable[[Module, AnalysisContext], tuple[Issue, ...]]
 
 
 def _analyze(module: Module, context: AnalysisContext) -> tuple[Issue, ...]:
-    from tilewright.analysis import analyze
+    from tilewright.analysis.run import analyze
 
     return analyze(module, context, suppressed=True)
 

@@ -1,18 +1,27 @@
-"""When an open document is compiled in the background: opened, saved, or changed meanwhile."""
+"""Compile the kernels of a document: when it is opened, saved or changed meanwhile, or on command.
+
+What came of it is remembered for the chips of the settings.
+"""
 
 import asyncio
 import hashlib
+from collections.abc import Mapping
+from typing import Any
 
 from tilewright.signatures.sources import inferable
-from tilewright_server.analysis_cache import Analysis
+from tilewright_server.analysis_cache import Parsed
+from tilewright_server.compiled_facts import functions_of, read_compiled
 from tilewright_server.context import ServerContext
-from tilewright_server.jobs.inspect import inspect, stop_inspecting
+from tilewright_server.fact_store import facts_key
+from tilewright_server.jobs.engine_job import conclude, run_engine
 from tilewright_server.jobs.manager import Job, JobKind
+from tilewright_server.jobs.profile import hashes_of
 from tilewright_server.settings import CompileRun, Settings
 from tilewright_server.snapshot import Snapshot
 
 _OPENED_S = 0.3
 _PAUSE_S = 1.0
+_GRACE_S = 0.2
 
 
 class Compiling:
@@ -62,17 +71,17 @@ async def compile_if_new(server: ServerContext, uri: str) -> None:
     snapshot = server.snapshot(uri)
     if snapshot is None or not snapshot.is_python or snapshot.path is None or snapshot.cell:
         return
-    analysis = await server.analyze(snapshot)
-    kernels = compilable(analysis)
+    parsed = await server.parse(snapshot)
+    kernels = compilable(parsed)
     if not kernels:
         return
     targets = await compile_targets(server, snapshot)
-    identity = _identity(server.settings_of(uri), analysis, kernels, targets)
+    identity = _identity(server.settings_of(uri), parsed, kernels, targets)
     running = server.jobs.active(JobKind.COMPILE, uri)
     if any(job.text_hash == identity for job in running) or server.snapshot(uri) is not snapshot:
         return
     stop_inspecting(server, uri)
-    known = [server.facts.compiled(analysis, snapshot, name) for name in kernels]
+    known = [server.facts.compiled(parsed, snapshot, name) for name in kernels]
     if not all(facts is not None and facts.targets == targets for facts in known):
         start_inspecting(server, snapshot, targets, identity, quiet=True)
 
@@ -85,17 +94,24 @@ def start_inspecting(
     *,
     quiet: bool,
 ) -> Job:
-    """Start to compile a document, whatever is known of it."""
+    """Start to compile a document, whatever is known of it, in place of what compiles it now."""
+    stop_inspecting(server, snapshot.uri)
     job = Job(JobKind.COMPILE, snapshot.uri, targets[0], quiet=quiet, text_hash=identity)
     job.targets = targets
-    server.start_job(job, lambda job: inspect(server, job, snapshot))
+    server.start_job(job, lambda job: _inspect(server, job, snapshot))
     server.refresh(snapshot.uri)
     return job
 
 
-def compilable(analysis: Analysis) -> tuple[str, ...]:
+def stop_inspecting(server: ServerContext, uri: str) -> None:
+    """Stop compiling a document whose result is no longer needed."""
+    for job in server.jobs.active(JobKind.COMPILE, uri):
+        server.jobs.cancel(job.id, _GRACE_S)
+
+
+def compilable(parsed: Parsed) -> tuple[str, ...]:
     """The kernels that compilers here know, as ``inspect`` chooses them."""
-    return tuple(kernel.name for kernel in inferable(analysis.module))
+    return tuple(kernel.name for kernel in inferable(parsed.module))
 
 
 async def compile_targets(server: ServerContext, snapshot: Snapshot) -> tuple[str, ...]:
@@ -104,9 +120,43 @@ async def compile_targets(server: ServerContext, snapshot: Snapshot) -> tuple[st
     return named or (await server.pick_target(snapshot),)
 
 
-def _identity(
-    settings: Settings, analysis: Analysis, kernels: tuple[str, ...], targets: object
-) -> str:
-    keys = [analysis.facts_keys.get(name) for name in kernels]
+def _identity(settings: Settings, parsed: Parsed, kernels: tuple[str, ...], targets: object) -> str:
+    keys = [parsed.facts_keys.get(name) for name in kernels]
     parts = (keys, targets, settings.python, settings.device)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+async def _inspect(server: ServerContext, job: Job, snapshot: Snapshot) -> None:
+    """Run the engine; each kernel is shown as soon as its event arrives."""
+    parsed = await server.parse(snapshot)
+    same = hashes_of(parsed, snapshot)
+    stored: set[str] = set()
+
+    def on_event(event: Mapping[str, Any]) -> None:
+        entry = event.get("kernel")
+        if event["event"] != "inspected" or not isinstance(entry, Mapping):
+            return
+        if _remember(server, parsed, snapshot, entry, same):
+            if entry["reports"]:
+                stored.add(str(entry["name"]))
+            server.refresh(snapshot.uri)
+
+    outcome = await run_engine(server, job, snapshot, "Compiling kernels", on_event)
+    conclude(server, job, snapshot, outcome, len(stored), "compiled")
+
+
+def _remember(
+    server: ServerContext,
+    parsed: Parsed,
+    snapshot: Snapshot,
+    entry: Mapping[str, Any],
+    same: set[tuple[str, str]],
+) -> bool:
+    """Store what is said of a kernel if it is the one that was sent."""
+    if (entry.get("name"), entry.get("content_hash")) not in same:
+        return False
+    facts = read_compiled(entry, functions_of(parsed.module))
+    if facts is None:
+        return False
+    server.facts.add_compiled(facts_key(parsed, snapshot, facts.kernel), facts)
+    return True

@@ -10,7 +10,6 @@ from tilewright_server.background_compile import compile_targets, start_inspecti
 from tilewright_server.commands.arguments import CaptureArguments, FileArguments, read_arguments
 from tilewright_server.commands.jobs import refuse, runnable
 from tilewright_server.jobs.capture import capture
-from tilewright_server.jobs.inspect import stop_inspecting
 from tilewright_server.jobs.manager import Job, JobKind
 from tilewright_server.jobs.offer import choose
 from tilewright_server.server import TilewrightServer
@@ -67,7 +66,6 @@ async def _use(server: TilewrightServer, snapshot: Snapshot) -> None:
     """Read what was recorded, and compile the kernels as they were launched."""
     await server.read_projects_again()
     if server.settings.compiled.run is not CompileRun.OFF:
-        stop_inspecting(server, snapshot.uri)
         start_inspecting(server, snapshot, await compile_targets(server, snapshot), quiet=True)
     server.refresh(snapshot.uri)
 

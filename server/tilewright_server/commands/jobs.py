@@ -15,7 +15,6 @@ from tilewright_server.commands.arguments import (
     ProfileArguments,
     read_arguments,
 )
-from tilewright_server.jobs.inspect import stop_inspecting
 from tilewright_server.jobs.manager import Job, JobKind, JobState
 from tilewright_server.jobs.optimize import optimize
 from tilewright_server.jobs.profile import profile, replace_running
@@ -74,10 +73,9 @@ async def compile_command(server: TilewrightServer, *arguments: Any) -> dict[str
     snapshot = runnable(server, wanted.uri)
     if not isinstance(snapshot, Snapshot):
         return snapshot
-    if not compilable(await server.analyze(snapshot)):
+    if not compilable(await server.parse(snapshot)):
         return refuse(server, "there is no Triton kernel in this file")
     targets = await compile_targets(server, snapshot)
-    stop_inspecting(server, wanted.uri)
     chosen = (wanted.target,) if wanted.target else targets
     return {"job": start_inspecting(server, snapshot, chosen, quiet=False).id}
 

@@ -13,7 +13,6 @@ from tilewright_server.background_compile import start_inspecting
 from tilewright_server.commands.arguments import CompareArguments, ExplainArguments, read_arguments
 from tilewright_server.commands.jobs import refuse, runnable
 from tilewright_server.comparison import comparison
-from tilewright_server.jobs.inspect import stop_inspecting
 from tilewright_server.jobs.manager import Job
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
@@ -30,7 +29,6 @@ async def compare_command(server: TilewrightServer, *arguments: Any) -> dict[str
     known = server.facts.compiled(analysis, snapshot, wanted.kernel)
     if known is not None and len(known.targets) > 1:
         return {"job": None, "uri": await _show_comparison(server, snapshot, wanted.kernel)}
-    stop_inspecting(server, wanted.uri)
     job = start_inspecting(server, snapshot, targets, quiet=False)
     server.background("compare", _show_when_done, server, snapshot, job, wanted.kernel)
     return {"job": job.id, "uri": None}

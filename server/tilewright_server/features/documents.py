@@ -50,18 +50,18 @@ async def _profile_if_new(server: TilewrightServer, uri: str) -> None:
     snapshot = server.snapshot(uri)
     if snapshot is None or not snapshot.is_python or snapshot.path is None:
         return
-    analysis = await server.analyze(snapshot)
-    entries = [kernel.name for kernel in analysis.module.entry_kernels()]
+    parsed = await server.parse(snapshot)
+    entries = [kernel.name for kernel in parsed.module.entry_kernels()]
     problem = (await server.project(snapshot)).problem
     if problem is not None:  # NKI kernels are called like functions, by what the spec says.
-        kernels = analysis.module.kernels
+        kernels = parsed.module.kernels
         entries += [
             k.name for k in kernels if k.language is Language.NKI and k.name == problem.entry.name
         ]
     if not entries:
         return
     target = await server.pick_target(snapshot)
-    known = [server.facts.profiled(analysis, snapshot, name) for name in entries]
+    known = [server.facts.profiled(parsed, snapshot, name) for name in entries]
     running = server.jobs.active(JobKind.PROFILE, uri)
     if any((job.text_hash, job.target) == (snapshot.hash, target) for job in running):
         return

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilewright.source import parse_module
-from tilewright_server.analysis_cache import Analysis
+from tilewright_server.analysis_cache import Parsed
 from tilewright_server.context import ServerContext
 from tilewright_server.fact_store import facts_key
 from tilewright_server.jobs.engine_job import conclude, run_engine
@@ -24,37 +24,37 @@ def replace_running(server: ServerContext, uri: str) -> None:
 
 async def profile(server: ServerContext, job: Job, snapshot: Snapshot) -> None:
     """Run the engine and remember its facts."""
-    analysis = await server.analyze(snapshot)
+    parsed = await server.parse(snapshot)
     outcome = await run_engine(server, job, snapshot, "Profiling kernels")
     count = 0
     if job.state is not JobState.STOPPING and outcome.result is not None:
-        count = remember(server, job, analysis, snapshot, outcome.result)
+        count = remember(server, job, parsed, snapshot, outcome.result)
     conclude(server, job, snapshot, outcome, count, "profiled")
 
 
-def hashes_of(analysis: Analysis, snapshot: Snapshot) -> set[tuple[str, str]]:
+def hashes_of(parsed: Parsed, snapshot: Snapshot) -> set[tuple[str, str]]:
     """Kernels with their content hashes, also as an engine sees them that reads plain newlines."""
-    modules = [analysis.module]
+    modules = [parsed.module]
     if "\r" in snapshot.text:
         plain = snapshot.text.replace("\r\n", "\n").replace("\r", "\n")
-        modules.append(parse_module(plain, analysis.module.path))
+        modules.append(parse_module(plain, parsed.module.path))
     return {(kernel.name, kernel.content_hash) for m in modules for kernel in m.kernels}
 
 
 def remember(
     server: ServerContext,
     job: Job,
-    analysis: Analysis,
+    parsed: Parsed,
     snapshot: Snapshot,
     result: Mapping[str, Any],
 ) -> int:
     """Store the facts of kernels that are the ones that were sent; their number."""
     stored = 0
     target = job.target or server.settings_of(snapshot.uri).default_target
-    hashes = hashes_of(analysis, snapshot)
+    hashes = hashes_of(parsed, snapshot)
     for entry in result.get("kernels") or ():
         if (entry["name"], entry["content_hash"]) in hashes:
             facts = read_facts(entry, target, result)
-            server.facts.add_profile(facts_key(analysis, snapshot, entry["name"]), facts)
+            server.facts.add_profile(facts_key(parsed, snapshot, entry["name"]), facts)
             stored += 1
     return stored
