@@ -10,7 +10,12 @@ from tilewright.analysis import AnalysisContext, Issue, analyze
 from tilewright.devices.model import is_neuron_target
 from tilewright.evaluation.compile_step import check_compile
 from tilewright.evaluation.constraints import constraint_violations
-from tilewright.evaluation.correctness import correctness_step, judged_or_not, planned_checks
+from tilewright.evaluation.correctness import (
+    UNJUDGED,
+    correctness_step,
+    planned_checks,
+    without_verdict,
+)
 from tilewright.evaluation.estimate_step import estimate_step
 from tilewright.evaluation.model import (
     EstimatedGain,
@@ -272,7 +277,10 @@ def level_of(steps: list[StepResult]) -> Level:
 
 def _clocked(name: StepName, step: Callable[[], StepResult]) -> StepResult:
     started = time.perf_counter()
-    result = judged_or_not(name, step)
+    try:
+        result = step()
+    except UNJUDGED as error:
+        result = without_verdict(name, error)
     assert result.step is name
     return replace(result, seconds=time.perf_counter() - started)
 

@@ -1,6 +1,6 @@
 """The fourth step: does it compute the same as before, on inputs it could not foresee?"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.evaluation.checks import Check
@@ -39,6 +39,8 @@ _NOT_ASKED = {
     ),
     FORWARD_ONLY: 'no gradients were compared, as allow = ["forward-only"] permits others',
 }
+
+UNJUDGED = (BrokenOffError, HarnessFaultError, UnreadableError)
 
 _SEED_OF_GRADIENTS = 1
 _GRADIENTS = "autograd.Function"  # whoever writes one means it to be gone back through
@@ -79,25 +81,23 @@ def check_correctness(bench: Workbench, original: str, candidate: str) -> StepRe
     """
     checks = planned_checks(bench, original, candidate)
 
-    def checked() -> StepResult:
+    try:
         heard = hear(bench, original, candidate, checks) if checks else None
         return correctness_step(bench, heard)
+    except UNJUDGED as error:
+        return without_verdict(StepName.CORRECTNESS, error)
 
-    return judged_or_not(StepName.CORRECTNESS, checked)
 
-
-def judged_or_not(name: StepName, step: Callable[[], StepResult]) -> StepResult:
-    """A step's result; an error where it broke off for no reason of the candidate's."""
-    try:
-        return step()
-    except BrokenOffError as error:
+def without_verdict(name: StepName, error: Exception) -> StepResult:
+    """The result of a step that ended with one of ``UNJUDGED``."""
+    if isinstance(error, BrokenOffError):
         data = {"cause": error.cause.value}
         return StepResult(name, StepStatus.ERROR, f"not judged: {error}", data=data)
-    except HarnessFaultError as error:
+    if isinstance(error, HarnessFaultError):
         data = {"cause": Cause.HARNESS.value, "report": error.report or ""}
         return StepResult(name, StepStatus.ERROR, str(error), data=data)
-    except UnreadableError as error:  # a text that no file can hold
-        return StepResult(name, StepStatus.FAILED, f"the candidate cannot be run: {error}")
+    # A text that no file can hold is the candidate's own fault.
+    return StepResult(name, StepStatus.FAILED, f"the candidate cannot be run: {error}")
 
 
 def correctness_step(bench: Workbench, heard: Heard | None, text: str = "") -> StepResult:
