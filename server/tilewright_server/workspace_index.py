@@ -58,7 +58,7 @@ class WorkspaceIndex:
     async def search(
         self, path: Path, names: Collection[str], work: Callable[[Sources, list[Path]], Result]
     ) -> Result:
-        """What ``work`` makes of the other files that mention one of some names.
+        """What ``work`` makes of the other files that mention one of some names; of none without.
 
         Looked for in the client's folders, and in the file's own where it lies in none of them.
 
@@ -70,7 +70,7 @@ class WorkspaceIndex:
             roots = (*roots, path.parent)
 
         def searched() -> Result:
-            found = naming(self._files(roots), texts, names, path)
+            found = naming(self._files(roots), texts, names, path) if names else []
             sources = Sources(lambda file: _text(file, texts), (*roots, package_root(path)))
             return work(sources, found)
 

@@ -38,7 +38,7 @@ def caller_at(module: Module, line: int, column: int) -> Caller | None:
         if launch_place(module.index, launch).contains(line, column):
             return Caller(launch.kernel, True)
     for name, node in module.host_functions.items():
-        if name_range(module, node).contains(line, column) and _launches(module, name):
+        if name_range(module, node).contains(line, column) and launches(module, name):
             return Caller(name, False)
     return None
 
@@ -118,11 +118,11 @@ def _called_by_host(module: Module, graph: CallGraph, name: str) -> _Found:
     for edge in graph.edges.get(name, ()):
         if edge.launch is not None:
             yield Caller(edge.launch.kernel, True), launch_place(module.index, edge.launch)
-        elif edge.callee is not None and _launches(module, edge.callee, graph):
+        elif edge.callee is not None and launches(module, edge.callee, graph):
             yield Caller(edge.callee, False), module.index.range_of(edge.node.func)
 
 
-def _launches(module: Module, name: str, graph: CallGraph | None = None) -> bool:
+def launches(module: Module, name: str, graph: CallGraph | None = None) -> bool:
     """Whether a host function launches a kernel in the end."""
     found = graph or call_graph(module)
     return any(step.edge.launch is not None for step in found.reached(name))

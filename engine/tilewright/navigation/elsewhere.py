@@ -234,7 +234,7 @@ class OtherSearch:
         return all(one is not None and one.path != self._home for one in found)
 
     def _searched(self, local: str) -> OtherFile | Refusal:
-        text = self._text + _stand_in(self._kernel, self._name, local, self._tuned)
+        text = self._text + stand_in(self._kernel, self._name, local, self._tuned)
         combined = parse_module(text, str(self._path))
         kernel = next((k for k in reversed(combined.kernels) if k.name == local), None)
         if kernel is None:
@@ -243,7 +243,7 @@ class OtherSearch:
         return OtherFile(self._path, combined, kernel, lines)
 
 
-def _stand_in(kernel: Kernel, name: str | None, local: str, tuned: bool) -> str:
+def stand_in(kernel: Kernel, name: str | None, local: str, tuned: bool) -> str:
     """A kernel with the same parameters; a configuration gives ``name`` where one does at home."""
     arguments = copy.deepcopy(kernel.node.args)
     constexprs = set(kernel.constexprs)

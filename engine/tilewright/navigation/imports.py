@@ -38,6 +38,8 @@ class Sources:
         self._roots = tuple(roots)
         self._texts: dict[Path, str | None] = {}
         self._trees: dict[Path, ast.Module | None] = {}
+        self._imports: dict[Path, tuple[_Imported, ...]] = {}
+        self._given: dict[Path, frozenset[str]] = {}
 
     def text(self, path: Path) -> str | None:
         """The text of a file."""
@@ -55,22 +57,34 @@ class Sources:
                 self._trees[path] = None
         return self._trees[path]
 
+    def imports(self, path: Path) -> tuple[_Imported, ...]:
+        """Every name that a file imports."""
+        if path not in self._imports:
+            tree = self.tree(path)
+            self._imports[path] = () if tree is None else tuple(imports_of(tree))
+        return self._imports[path]
+
+    def _names_given(self, path: Path) -> frozenset[str]:
+        if path not in self._given:
+            tree = self.tree(path)
+            self._given[path] = frozenset() if tree is None else names_given(tree)
+        return self._given[path]
+
     def definition(self, path: Path, name: str) -> Definition | None:
         """Where a name of a file gets its value; None where that is not certain."""
         return self._definition(path, name, _MOST_STEPS)
 
     def _definition(self, path: Path, name: str, steps: int) -> Definition | None:
-        tree = self.tree(path)
-        if tree is None or not steps:
+        if self.tree(path) is None or not steps:
             return None
-        given = name in names_given(tree)
-        imported = [each for each in imports_of(tree) if _local(each[1]) == name]
+        given = name in self._names_given(path)
+        imported = [each for each in self.imports(path) if _local(each[1]) == name]
         if given:
             return None if imported else Definition(path, name)
         if imported:
             found = {self._imported(path, *each, steps) for each in imported}
             return found.pop() if len(found) == 1 else None
-        return self._of_star(path, tree, name, steps)
+        return self._of_star(path, name, steps)
 
     def _imported(
         self, path: Path, node: ast.Import | ast.ImportFrom, alias: ast.alias, steps: int
@@ -78,11 +92,11 @@ class Sources:
         module = self.module_of(path, node) if isinstance(node, ast.ImportFrom) else None
         return None if module is None else self._definition(module, alias.name, steps - 1)
 
-    def _of_star(self, path: Path, tree: ast.Module, name: str, steps: int) -> Definition | None:
+    def _of_star(self, path: Path, name: str, steps: int) -> Definition | None:
         """The one definition that the file's ``import *`` bring."""
         modules = [
             self.module_of(path, node)
-            for node, alias in imports_of(tree)
+            for node, alias in self.imports(path)
             if alias.name == "*" and isinstance(node, ast.ImportFrom)
         ]
         found = {
@@ -103,8 +117,7 @@ class Sources:
 
     def module_as(self, path: Path, name: str) -> Path | None:
         """The file of the module that a file calls by a name, by one import alone."""
-        tree = self.tree(path)
-        found = [one for one in imports_of(tree) if _local(one[1]) == name] if tree else []
+        found = [one for one in self.imports(path) if _local(one[1]) == name]
         if len(found) != 1:
             return None
         node, alias = found[0]
