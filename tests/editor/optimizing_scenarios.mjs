@@ -43,7 +43,14 @@ export async function trainium(editor) {
   await editor.goTo(1);
   const verified = await editor.waitText(LENS, /verified: correct/);
   await editor.screenshot("9-trainium-certificate");
-  return { chosen, evidence, before, after, verified };
+  await editor.page.locator(`${LENS} a`, { hasText: "verified: correct" }).first().click();
+  await editor.waitText(".tab.active", /Preview certificate-softmax_slow/);
+  const frame = editor.page.frameLocator("iframe.webview.ready").frameLocator("iframe");
+  await frame.locator("h1", { hasText: "Certificate of" }).waitFor();
+  const page = await frame.locator("body").innerText();
+  await editor.screenshot("9-trainium-page");
+  await editor.command("View: Close Editor");
+  return { chosen, evidence, before, after, verified, page };
 }
 
 /** The light bulb offers each vendor; Intel's is run with progress, previewed whole, and applied with a certificate. */

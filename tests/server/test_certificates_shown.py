@@ -1,12 +1,26 @@
 """Certificates beside a file: shown at its kernels, stale as soon as a covered byte changes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from conversation import KERNEL, NAME_LINE, Conversation, until
 from fake_engine import certified
 from lsprotocol import types
 from pygls import uris
+
+from tilewright.certificates.model import (
+    CertificateFile,
+    CheckFigures,
+    CompiledFigures,
+    SpeedFigures,
+    Step,
+)
+from tilewright.certificates.staleness import state_of
+from tilewright.checking.certified import KernelProof
+from tilewright.serialize import load
+from tilewright.source import parse_module
+from tilewright_server.certificate_pages import certificate_page
 
 NAME = "kernel.tilewright.json"
 VERIFIED = "verified: correct"
@@ -151,9 +165,55 @@ async def test_the_certificate_is_named_where_it_cannot_be_opened(talk: Conversa
     put(talk)
     talk.open("nothing")
     answer = await talk.execute("tilewright.showCertificate", {"uri": talk.uri})
-    assert Path(uris.to_fs_path(answer["uri"]) or "") == talk.folder / NAME
+    assert Path(uris.to_fs_path(answer["file"]) or "") == talk.folder / NAME
     await until(lambda: talk.client.messages)
-    assert NAME in talk.client.messages[-1].message
+    assert "certificate-kernel-dot_kernel.md" in talk.client.messages[-1].message
+
+
+async def test_a_certificate_is_a_page_to_read(talk: Conversation) -> None:
+    await talk.begin()
+    text = KERNEL.format(engine="nothing")
+    edits = (("rewrite:dot_accumulator", "accumulate in tl.dot"), ("model:big-one", "fuse both"))
+    (talk.folder / NAME).write_text(json.dumps(certified(text, "kernel.py", edits)))
+    talk.open("nothing")
+    page = await page_of(talk)
+    assert page.startswith("# Certificate of dot_kernel\n\nVerified: correct on Triton interp")
+    assert "- accumulate in tl.dot (rewrite), stage fusion, rule [`dot_accumulator`](file:" in page
+    assert "- fuse both (model big-one), stage fusion\n" in page
+    assert "- Run on: `kernel.yaml` (captured)" in page
+    assert f"[{NAME}](file:" in page
+    assert "Not of the present text" not in page
+    talk.replace(text.replace("BLOCK=32", "BLOCK=64"))
+    stale = await page_of(talk)
+    assert "**Not of the present text.** Since then:\n\n- dot changed (line 19)" in stale
+
+
+async def page_of(talk: Conversation) -> str:
+    answer = await talk.execute("tilewright.showCertificate", {"uri": talk.uri})
+    return Path(uris.to_fs_path(answer["uri"]) or "").read_text()
+
+
+def test_the_figures_of_a_certificate_stand_in_tables() -> None:
+    kernel = KERNEL.format(engine="nothing")
+    made = replace(
+        load(CertificateFile, certified(kernel, "kernel.py")),
+        speed=(SpeedFigures("n=64", 1.5, 1.4, 1.6, 0.95, 15.0, 10.0, 100, 0.01),),
+        checks=(CheckFigures("n=64", 12, oracle="fp64", max_abs_error=1e-3, rtol=0.1, atol=0.2),),
+        compiled=(CompiledFigures("dot_kernel", 3, 2, (32, 64), (0, 0), (2048, 4096)),),
+        steps=(Step("speed", "skipped", "no device"),),
+        unverified=("Other shapes.",),
+    )
+    module = parse_module(kernel, "kernel.py")
+    proof = KernelProof(module.kernels[0], state_of(made, module), Path("/w") / NAME)
+    page = certificate_page(proof, lambda _: None)
+    for row in (
+        "| n=64 | 12 | fp64 | 0.001 absolute | rtol 0.1, atol 0.2 | nothing |",
+        "| n=64 | 1.50x [1.40, 1.60], confidence 0.95 | 15 µs | 10 µs | 100 | 0.01 |",
+        "| dot_kernel | 2 of 3 | 32 to 64 | 0 B | 2 KiB to 4 KiB |",
+        "- speed: skipped: no device",
+        "## Not verified\n\n- Other shapes.",
+    ):
+        assert row in page
 
 
 async def test_an_applied_edit_leaves_its_certificate(talk: Conversation) -> None:

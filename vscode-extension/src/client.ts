@@ -77,6 +77,16 @@ function middleware(
 ): Middleware {
   return {
     handleWorkDoneProgress: (token, params, next) => progress.handle(token, params, () => next(token, params)),
+    window: {
+      // A page of Tilewright's is to be read, not edited.
+      showDocument: async (params, next) => {
+        if (!params.uri.endsWith(".md")) {
+          return next(params, new vscode.CancellationTokenSource().token);
+        }
+        await vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.parse(params.uri, true));
+        return { success: true };
+      },
+    },
     workspace: {
       // Only that something changed: the server asks for the values, and the answer below says whom to trust.
       didChangeConfiguration: (_sections, next) => next(undefined),

@@ -9,6 +9,7 @@ named through their module (``kernels.scale[grid]``) are not followed.
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tilewright.navigation.calls import Caller, Calls, caller_at, incoming, launches, outgoing
@@ -156,13 +157,12 @@ class ImportedCalls:
     ) -> Iterator[tuple[str, Definition, str]]:
         """Stand-ins of those of some names that are imported kernels or come to a launch."""
         for local, found in self._imported(path, lambda _, here: here in names):
-            written = self._written(
-                local, found, lambda name, at=found.path: self._leads(at, name, steps - 1)
-            )
+            leads = partial(self._leads, found.path, steps - 1)
+            written = self._written(local, found, leads)
             if written:
                 yield local, found, written
 
-    def _leads(self, path: Path, name: str, steps: int) -> bool:
+    def _leads(self, path: Path, steps: int, name: str) -> bool:
         """Whether a host function of a file comes to a launch, through others that it imports."""
         key = (path, name)
         if key not in self._leading:

@@ -11,7 +11,7 @@ COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.PROFILE, lazy("commands.jobs", "profile_command")),
     (names.COMPILE, lazy("commands.jobs", "compile_command")),
     (names.VERIFY, lazy("commands.jobs", "verify_command")),
-    (names.SHOW_CERTIFICATE, lazy("commands.inquiries", "show_certificate")),
+    (names.SHOW_CERTIFICATE, lazy("commands.pages", "show_certificate")),
     (names.TARGET, lazy("commands.inquiries", "target_command")),
     (names.LIST_TARGETS, lazy("commands.chips", "list_targets_command")),
     (names.MODELS, lazy("commands.inquiries", "models_command")),

@@ -10,8 +10,15 @@ from tilewright.home import home
 from tilewright.knowledge.explain import explain
 from tilewright.knowledge.files import KnowledgeError
 from tilewright_server.background_compile import start_inspecting
-from tilewright_server.commands.arguments import CompareArguments, ExplainArguments, read_arguments
-from tilewright_server.commands.jobs import refuse, runnable
+from tilewright_server.certificate_pages import Rule, certificate_page
+from tilewright_server.certificates import SUFFIX
+from tilewright_server.commands.arguments import (
+    CertificateArguments,
+    CompareArguments,
+    ExplainArguments,
+    read_arguments,
+)
+from tilewright_server.commands.jobs import NO_CERTIFICATE, refuse, runnable
 from tilewright_server.comparison import comparison
 from tilewright_server.jobs.manager import Job
 from tilewright_server.server import TilewrightServer
@@ -60,6 +67,39 @@ async def explain_command(server: TilewrightServer, *arguments: Any) -> dict[str
     except KnowledgeError as error:
         return refuse(server, str(error))
     return {"uri": await _open(server, wanted.issue, text), "text": text}
+
+
+async def show_certificate(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
+    """Open a kernel's certificate as a page; a file that cannot be used as it is."""
+    wanted = read_arguments(CertificateArguments, arguments)
+    snapshot = server.snapshot(wanted.uri)
+    if snapshot is None:
+        return refuse(server, "the document is not open")
+    found = await server.certificates.of(snapshot, await server.analyze(snapshot))
+    proof = found.choose(wanted.kernel, wanted.certificate)
+    if proof is not None and proof.place is not None:
+        page = certificate_page(proof, _rule_of(server))
+        name = f"certificate-{proof.place.name.removesuffix(SUFFIX)}-{proof.kernel.name}"
+        file = proof.place.as_uri()
+        return {"uri": await _open(server, name, page), "file": file}
+    broken = next((f.path for f in found.faults if f.path is not None), None)
+    if broken is None:
+        return refuse(server, NO_CERTIFICATE)
+    await _show(server, Path(broken))
+    return {"uri": Path(broken).as_uri(), "file": Path(broken).as_uri()}
+
+
+def _rule_of(server: TilewrightServer) -> Rule:
+    """The rule that a rewrite fixes, with its page; None for other proposers."""
+    from tilewright.rewrites import all_rewrites
+
+    rules = {f"rewrite:{one.name}": one.issue for one in all_rewrites()}
+
+    def found(proposer: str) -> tuple[str, str | None] | None:
+        rule = rules.get(proposer)
+        return None if rule is None else (rule, server.settings.page_of(rule))
+
+    return found
 
 
 async def _open(server: TilewrightServer, name: str, text: str) -> str | None:

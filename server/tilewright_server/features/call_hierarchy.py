@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lsprotocol import types
 from pygls import uris
@@ -21,6 +21,7 @@ from tilewright_server.snapshot import Snapshot
 
 _Read = tuple[Snapshot, Module]
 _Item = types.CallHierarchyItem
+Result = TypeVar("Result")
 _Found = list[tuple[_Item, list[types.Range]]]
 
 
@@ -50,8 +51,8 @@ async def _searched(
     server: TilewrightServer,
     path: Path,
     names: Iterable[str],
-    work: Callable[[Sources, list[Path]], Any],
-) -> Any:
+    work: Callable[[Sources, list[Path]], Result],
+) -> Result | None:
     try:
         return await server.index.search(path, tuple(names), work)
     except InputError:
