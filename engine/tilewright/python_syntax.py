@@ -5,6 +5,7 @@ that two threads parsing at once may fail with SystemError (python/cpython issue
 """
 
 import ast
+import warnings
 from threading import Lock
 
 DEEPEST = 450
@@ -32,6 +33,13 @@ def parse(text: str) -> ast.Module:
 def parse_unchecked(text: str) -> ast.Module:
     """``ast.parse`` of a module, one thread at a time; raises what it raises."""
     with _LOCK:
+        return ast.parse(text)
+
+
+def parse_silently(text: str) -> ast.Module:
+    """``parse_unchecked`` without warnings about the text."""
+    with _LOCK, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         return ast.parse(text)
 
 

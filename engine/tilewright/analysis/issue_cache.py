@@ -36,7 +36,7 @@ from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.wide_offsets import widening_kernels
 from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Language, Module
-from tilewright.source.node_memo import per_node, per_text, text_memo_of
+from tilewright.source.node_memo import per_text, text_memo_of
 from tilewright.source.text import Range
 
 K = TypeVar("K", int, str)
@@ -68,9 +68,9 @@ class Layout:
         seen: Counter[str] = Counter()
         starts, anchors = [], []
         for node in module.tree.body:
-            definition, first = _head(node)
+            definition, above = _head(node)
             name = kernels.get(id(node)) or definition
-            starts.append(first)
+            starts.append(node.lineno - above)
             anchors.append((name, seen[name]))
             seen[name] += 1
         lines = {_BEFORE_ALL: 0, **dict(zip(anchors, starts, strict=True))}
@@ -131,19 +131,17 @@ class _Kept:
         return replace(self.issue, range=self.issue.range.moved(by[0]), related=related)
 
 
-@per_node
-def _head(node: ast.stmt) -> tuple[str, int]:
-    """What a statement is known by, and its first line."""
-    decorators: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
-    return _definition(node), min([node.lineno, *decorators])
-
-
 @per_text
-def _definition(node: ast.stmt) -> str:
-    """What a statement is known by; "" for those that count for the whole file."""
+def _head(node: ast.stmt) -> tuple[str, int]:
+    """What a statement is known by, and how many lines of decorators stand above it.
+
+    Known by "" are those that count for the whole file.
+    """
+    decorators: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
+    above = node.lineno - min([node.lineno, *decorators])
     if isinstance(node, UNITS):
-        return f"def {node.name}"
-    return f"set {sorted(bound_by(node))}" if _is_followed(node) else ""
+        return f"def {node.name}", above
+    return f"set {sorted(bound_by(node))}" if _is_followed(node) else "", above
 
 
 def _is_followed(node: ast.stmt) -> bool:

@@ -171,7 +171,7 @@ _WHOLE = (
 
 def _is_tuning(module: Module, node: ast.Call) -> bool:
     """Whether a call is a configuration, an autotuner, or a launch."""
-    return module.names.is_call(node, CONFIG, AUTOTUNE) or node in module.lookup.launch_of
+    return module.names.is_call(node, CONFIG, AUTOTUNE) or module.lookup.launch_of(node) is not None
 
 
 def _branches(node: ast.AST) -> Iterator[tuple[int, int]]:

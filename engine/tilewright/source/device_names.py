@@ -97,7 +97,7 @@ def _says_any(text: str) -> bool:
 
 def _options(module: Module) -> Iterator[DeviceName]:
     """Options of launches and configurations that only one backend has."""
-    given = [(option, x.range.line) for x in module.launches for option in x.options]
+    given = [(option, x.range.line) for x in module.launches for option in x.option_names]
     for kernel in module.kernels:
         for config in (kernel.autotune.configs or ()) if kernel.autotune else ():
             named = {*config.values, *config.options} - {p.name for p in kernel.parameters}

@@ -44,9 +44,24 @@ def facts_of(piece: Piece) -> Facts:
     """The facts of a piece; gathered once."""
     known = piece.memo.get("facts")
     if not isinstance(known, Facts):
-        known = _gather(piece.body)
+        known = _moved(piece) or _gather(piece.body)
         piece.memo["facts"] = known
+        piece.moves[_holds_only_itself] = _holds_only_itself(known, piece)
     return known
+
+
+def _holds_only_itself(facts: Facts, piece: Piece) -> bool:
+    """Whether a piece is one function, and nothing in it is a fact of its own."""
+    is_one = len(facts.functions) == len(piece.body) == 1
+    return is_one and not (facts.imports or facts.touches or facts.attributes)
+
+
+def _moved(piece: Piece) -> Facts | None:
+    """The facts of a function whose text is known to hold no others."""
+    node = piece.body[0] if piece.body else None
+    if not piece.moves.get(_holds_only_itself) or not isinstance(node, ast.FunctionDef):
+        return None
+    return Facts((Function(node.name, node, None, None, True),), (), (), ())
 
 
 @dataclass(frozen=True)
@@ -134,7 +149,8 @@ def calls_of(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[Call, .
     known = piece.memo.get(key)
     if isinstance(known, tuple):
         return known
-    lines = _launching_lines(piece)
+    is_kernel = kernels == frozenset(piece.body)
+    lines = [] if is_kernel else _launching_lines(piece)
     found = sorted(_calls(piece, kernels, lines), key=_by_place) if lines else []
     calls = tuple(found)
     piece.memo[key] = calls

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
+from typing import Any, cast
 
 from tilewright.source.autotuning import AutotuneReader
 from tilewright.source.environment import environment_of
 from tilewright.source.facts import Bindings, Call, Function, bindings_of, calls_of, facts_of
 from tilewright.source.kernels import Decorators, Jitted, make_kernel, moved_kernel, wrapped_names
+from tilewright.source.late_launch import LATE, late_launch
 from tilewright.source.model import Kernel, Language, Launch
 from tilewright.source.names import Names
 from tilewright.source.text import LineIndex
@@ -134,6 +136,24 @@ def _launch(call: Call, kernel: Kernel, grid: ast.expr | None, index: LineIndex)
     )
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a launch stands: by the number of its call in a piece."""
+
+    piece: Piece
+    jitted: frozenset[ast.FunctionDef]
+    call: int
+    kernel: Kernel
+    index: LineIndex
+
+    def parts(self) -> Mapping[str, Any]:
+        """The fields of the launch."""
+        call = calls_of(self.piece, self.jitted)[self.call]
+        launch = _launch(call, self.kernel, _parts(call.node)[1], self.index)
+        found = {} if launch is None else launch.__dict__
+        return {name: found[name] for name in found.keys() & LATE}
+
+
 def meanings(bindings: Bindings, known: Meanings) -> Meanings:
     """What the names of a scope stand for, ``known`` being those of the scope around it.
 
@@ -187,15 +207,6 @@ class _Seen:
 
 
 @dataclass(frozen=True)
-class _Around:
-    """What ``_around`` found, and for which kernels."""
-
-    kernels: frozenset[ast.FunctionDef]
-    text: str
-    function: str | None
-
-
-@dataclass(frozen=True)
 class _Movable:
     """The kernels of a piece that began in line ``first``, and which of its functions they are."""
 
@@ -207,10 +218,12 @@ class _Movable:
 
 @dataclass(frozen=True)
 class _Launching:
-    """The launches of a piece."""
+    """The launches of a piece that began in line ``first``, and the numbers of their calls."""
 
     era: object
+    first: int
     launches: tuple[Launch, ...]
+    calls: tuple[int, ...]
 
 
 class Finder:
@@ -249,10 +262,9 @@ class Finder:
             return seen
         found = self._see_again(piece) or self._see_first(piece)
         piece.memo["kernels"] = found
-        if found.kernels:
-            places = {f.node: place for place, f in enumerate(facts_of(piece).functions)}
-            numbers = tuple(places[kernel.node] for kernel in found.kernels)
-            piece.moves["kernels"] = _Movable(self._era, piece.first, found.kernels, numbers)
+        places = {f.node: place for place, f in enumerate(facts_of(piece).functions)}
+        numbers = tuple(places[kernel.node] for kernel in found.kernels)
+        piece.moves["kernels"] = _Movable(self._era, piece.first, found.kernels, numbers)
         return found
 
     def _see_again(self, piece: Piece) -> _Seen | None:
@@ -322,20 +334,40 @@ class Finder:
     def _launches(
         self, piece: Piece, jitted: frozenset[ast.FunctionDef], scope: Scope
     ) -> tuple[Launch, ...]:
-        calls = calls_of(piece, jitted)
-        if not calls:
-            return ()
         known = piece.memo.get("launches")
         if isinstance(known, _Launching) and known.era is self._era:
             return known.launches
+        found = self._launched_again(piece, jitted, scope)
+        found = found or self._launched_first(piece, jitted, scope)
+        piece.memo["launches"] = piece.moves["launches"] = found
+        return found.launches
+
+    def _launched_again(
+        self, piece: Piece, jitted: frozenset[ast.FunctionDef], scope: Scope
+    ) -> _Launching | None:
+        """The launches of the same text on other lines."""
+        known = piece.moves.get("launches")
+        if not isinstance(known, _Launching) or known.era is not self._era:
+            return None
+        lines = piece.first - known.first
+        launches = []
+        for launch, number in zip(known.launches, known.calls, strict=True):
+            at = _Place(piece, jitted, number, scope.kernels[launch.kernel], self._index)
+            launches.append(late_launch(launch, lines, at.parts))
+        return replace(known, first=piece.first, launches=tuple(launches))
+
+    def _launched_first(
+        self, piece: Piece, jitted: frozenset[ast.FunctionDef], scope: Scope
+    ) -> _Launching:
         local: dict[Function | None, Meanings] = {None: {}}
         made: list[Launch] = []
-        for call in calls:
+        numbers: list[int] = []
+        for number, call in enumerate(calls_of(piece, jitted)):
             if call.function is not None and call.function not in local:
                 local[call.function] = _inner_meanings(piece, call.function, scope.top)
             made.extend(scope.launches(call, local[call.function], self._index))
-        piece.memo["launches"] = _Launching(self._era, tuple(made))
-        return tuple(made)
+            numbers += [number] * (len(made) - len(numbers))
+        return _Launching(self._era, piece.first, tuple(made), tuple(numbers))
 
     def _scope(self, kernels: tuple[Kernel, ...]) -> Scope:
         by_name = {kernel.name: kernel for kernel in reversed(kernels)}
@@ -354,23 +386,26 @@ def _around(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[str, str
 
     And the name of the plain function whose body that is.
     """
-    known = piece.memo.get("around")
-    if not isinstance(known, _Around) or known.kernels != kernels:
-        known = piece.memo["around"] = _Around(kernels, *_without_body(piece, kernels))
-    return known.text, known.function
+    is_kernel = kernels == frozenset(piece.body)
+    if kernels and not is_kernel:
+        return "\n".join(piece.texts).rstrip(), None
+    known = piece.moves.get((_without_body, is_kernel))
+    if known is None:
+        known = piece.moves[_without_body, is_kernel] = _without_body(piece, is_kernel=is_kernel)
+    return cast("tuple[str, str | None]", known)
 
 
-def _without_body(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[str, str | None]:
+def _without_body(piece: Piece, *, is_kernel: bool) -> tuple[str, str | None]:
     text = "\n".join(piece.texts).rstrip()
     only = piece.body[0] if len(piece.body) == 1 else None
-    is_plain = not kernels and not facts_of(piece).attributes
-    if not isinstance(only, ast.FunctionDef) or not (kernels == {only} or is_plain):
+    is_movable = isinstance(only, ast.FunctionDef) and (is_kernel or not facts_of(piece).attributes)
+    if not isinstance(only, ast.FunctionDef) or not is_movable:
         return text, None
     lines, first = text.split("\n"), only.body[0]
     header = first.lineno - piece.first
     if lines[header][: first.col_offset].strip():  # The body stands on the line of the signature.
         return text, None
-    return "\n".join(lines[:header]).rstrip(), None if kernels else only.name
+    return "\n".join(lines[:header]).rstrip(), None if is_kernel else only.name
 
 
 def _is_class(piece: Piece) -> bool:

@@ -173,15 +173,31 @@ def moved_kernel(kernel: Kernel, node: ast.FunctionDef, lines: int) -> Kernel | 
 
     None where it refers to other places, which may have moved otherwise.
     """
-    if kernel.autotune is not None or kernel.heuristic_values:
+    autotune = _moved_autotune(kernel, lines)
+    if (autotune is None) is not (kernel.autotune is None) or kernel.heuristic_values:
         return None
     return replace(
         kernel,
         node=node,
+        autotune=autotune,
         range=kernel.range.moved(lines),
         name_range=kernel.name_range.moved(lines),
         parameters=tuple(replace(p, range=p.range.moved(lines)) for p in kernel.parameters),
     )
+
+
+def _moved_autotune(kernel: Kernel, lines: int) -> Autotune | None:
+    """What tunes a kernel, where all of it stands above its ``def``."""
+    tuned = kernel.autotune
+    if tuned is None:
+        return None
+    places = (tuned.range, *(config.range for config in tuned.configs or ()))
+    if not all(kernel.range.line <= place.line <= kernel.range.end_line for place in places):
+        return None
+    configs = tuned.configs
+    if configs is not None:
+        configs = tuple(replace(c, range=c.range.moved(lines)) for c in configs)
+    return replace(tuned, range=tuned.range.moved(lines), configs=configs)
 
 
 def _jit_call(jitted: Jitted, decorators: Decorators) -> ast.Call | None:

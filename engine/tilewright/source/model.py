@@ -5,7 +5,7 @@ never fails: what does not parse is listed in ``Module.problems`` and the rest i
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
@@ -140,6 +140,10 @@ class Launch:
     is_warmup: bool = False
     is_certain: bool = True
 
+    @property
+    def option_names(self) -> Iterable[str]:
+        return self.options
+
 
 _OLD_NKI = ("neuronxcc", "torch_neuronx.nki_jit", "torch_neuronx.xla_impl.ops.nki_jit")
 
@@ -153,7 +157,6 @@ class Lookup:
         self.kernels: dict[str, Kernel] = {}
         self.launches: dict[str, list[Launch]] = {}
         self.launches_in: dict[str, list[Launch]] = {}
-        self.launch_of: dict[ast.Call, Launch] = {}
         self.languages = frozenset(kernel.language for kernel in module.kernels)
         self.named: dict[str, list[Kernel]] = {}
         self._callers: dict[str, list[Kernel]] | None = None
@@ -166,11 +169,17 @@ class Lookup:
             for name, kernels in self.named.items()
             if len({kernel.qualified_name for kernel in kernels}) > 1
         )
+        self._on_lines: dict[int, list[Launch]] = {}
         for launch in module.launches:
             self.launches.setdefault(launch.kernel, []).append(launch)
-            self.launch_of[launch.node] = launch
+            self._on_lines.setdefault(launch.range.line, []).append(launch)
             if launch.host_function is not None:
                 self.launches_in.setdefault(launch.host_function, []).append(launch)
+
+    def launch_of(self, node: ast.AST) -> Launch | None:
+        """The launch that a call is; of several the last."""
+        there = self._on_lines.get(node.lineno, ()) if isinstance(node, ast.Call) else ()
+        return next((launch for launch in reversed(there) if launch.node is node), None)
 
     def says(self, phrase: str) -> bool:
         """Whether the text holds a phrase anywhere."""
@@ -194,7 +203,8 @@ class Module:
 
     ``focus`` is the one kernel that detectors look at, or the one host function, by its name in
     ``host_functions``; None means all of them. ``memo`` keeps what follows from the rest and is
-    shared by copies with another focus.
+    shared by copies with another focus. ``era`` is the same object in versions that differ only in
+    bodies on which nothing outside them depends (see ``source/parse.py``).
     """
 
     path: str
@@ -209,6 +219,7 @@ class Module:
     problems: tuple[SyntaxProblem, ...]
     focus: "Kernel | str | None" = field(default=None, compare=False, repr=False)
     memo: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+    era: object = field(default=None, compare=False, repr=False)
 
     @property
     def lookup(self) -> Lookup:

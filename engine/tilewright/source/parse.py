@@ -109,6 +109,7 @@ def parse_module(text: str, path: str = "<text>") -> Module:
         launches=found.launches(kernels),
         host_functions=found.hosts(),
         problems=tuple(problem for piece in pieces for problem in piece.problems),
+        era=version.era,
     )
     return _KEPT.keep(path, version, module)
 

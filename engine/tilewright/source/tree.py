@@ -11,12 +11,12 @@ open), with a word that cannot continue a statement.
 
 import ast
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.python_syntax import check, parse_unchecked
+from tilewright.python_syntax import check, parse_silently
+from tilewright.source.late import Shape, late_function
 from tilewright.source.model import SyntaxProblem
 from tilewright.source.node_memo import share_text_memo
 from tilewright.source.segments import Segment, closing_segment, segments
@@ -118,10 +118,22 @@ class _Pieces:
     def _found(self, place: int) -> Piece | None:
         segment = self._segments[place]
         piece = self._known.placed.get((segment.first, segment.text))
-        if piece is None or len(piece.texts) == 1:
+        if piece is None:
+            return self._moved(segment)
+        if len(piece.texts) == 1:
             return piece
         texts = tuple(s.text for s in self._segments[place : place + len(piece.texts)])
         return piece if texts == piece.texts else None
+
+    def _moved(self, segment: Segment) -> Piece | None:
+        """A function that stood on other lines in the earlier version."""
+        moves = self._known.texts.get(segment.text, {})
+        shape = moves.get(Shape)
+        if shape is None:
+            return None
+        node = late_function(segment.text, segment.first, shape)
+        share_text_memo(node, moves["statement"])
+        return Piece(segment.first, segment.last, (segment.text,), (node,), moves=moves)
 
     def _parse_run(self, place: int, end: int) -> int:
         """Parse segments from ``place`` to ``end`` or beyond; where it came to."""
@@ -153,7 +165,7 @@ class _Pieces:
         run = self._segments[place:end]
         text = "\n".join(segment.text for segment in run)
         try:
-            tree = _parse("\n" * (run[0].first - 1) + text)
+            tree = parse_silently("\n" * (run[0].first - 1) + text)
             pieces = _distributed(run, tree.body, self._known.texts)
             # To check takes half as long as to parse: what was only moved was checked before.
             new = (piece for piece in pieces if not self._was_known(piece))
@@ -176,7 +188,7 @@ class _Pieces:
         masked = repaired(segment.text, _broken)
         if masked is not None:
             try:
-                tree = _parse("\n" * (segment.first - 1) + masked)
+                tree = parse_silently("\n" * (segment.first - 1) + masked)
                 check(tree)
                 body = tree.body
             except PARSE_ERRORS:
@@ -192,12 +204,6 @@ def _broken(text: str) -> list[tuple[int, int]]:
         for piece in parse_pieces(LineIndex(text), Known())
         if piece.problems
     ]
-
-
-def _parse(text: str) -> ast.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return parse_unchecked(text)
 
 
 def _distributed(
@@ -218,6 +224,8 @@ def _distributed(
         moves = known.get(texts[0], {}) if len(texts) == 1 else {}
         if len(statements) == 1:
             share_text_memo(statements[0], moves.setdefault("statement", {}))
+            if len(texts) == 1 and isinstance(statements[0], ast.FunctionDef):
+                moves[Shape] = Shape.of(statements[0], run[place].first)
         pieces.append(Piece(run[place].first, run[end - 1].last, texts, statements, moves=moves))
         place = end
     return pieces

@@ -45,7 +45,7 @@ def _key(module: Module, function: str) -> Hashable:
 @kept_by(_key, 64)
 def host_graph_of(module: Module, function: str) -> HostGraph:
     """The graph of a host function of ``module``; built once for each parsed function."""
-    return GraphBuilder(module, module.host_functions[function], module.lookup.launch_of).build()
+    return GraphBuilder(module, module.host_functions[function]).build()
 
 
 class GraphBuilder(HostExpressions):

@@ -34,11 +34,8 @@ _UNSURE = Role(reads=True, writes=True, is_sure=False)
 class HostExpressions:
     """Evaluates the expressions of one host function in program order."""
 
-    def __init__(
-        self, module: Module, node: ast.FunctionDef, launches: Mapping[ast.Call, Launch]
-    ) -> None:
+    def __init__(self, module: Module, node: ast.FunctionDef) -> None:
         self._module = module
-        self._launches = launches
         self._graph = HostGraph(node)
         self._env: dict[str, HostValue] = {}
         self._branches: tuple[int, ...] = ()
@@ -237,7 +234,7 @@ class HostExpressions:
         return self._make(Origin.VIEW, "[]", base, node=node)
 
     def _call(self, node: ast.Call) -> HostValue:
-        launch = self._launches.get(node)
+        launch = self._module.lookup.launch_of(node)
         if launch is not None:
             return self._launch(node, launch)
         func = node.func

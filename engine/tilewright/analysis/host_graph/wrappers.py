@@ -1,7 +1,7 @@
 """Host functions that launch kernels for their callers, and graphs that see through them."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from tilewright.analysis.host_graph.build import GraphBuilder, host_graph_of, launching_functions
@@ -12,7 +12,7 @@ from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.source.classes import Classes, classes_of
 from tilewright.source.model import Kernel, Launch, Module
-from tilewright.source.node_memo import per_node, per_text
+from tilewright.source.node_memo import per_node, per_text, text_memo_of
 from tilewright.source.text import Range
 
 _LEVELS = 3
@@ -95,23 +95,34 @@ def calling_functions(module: Module) -> Mapping[str, tuple[Launch, ...]]:
 @per_module
 def _calls(module: Module) -> Mapping[str, tuple[str, ...]]:
     """For each host function the other functions of the file that it calls."""
-    classes = _classes(module)
-    known = {part for name in module.host_functions for part in name.split(".")}
-    known |= classes.aliases.keys() | {"self", "cls"}
+    names = tuple(module.host_functions)
+    known = {part for name in names for part in name.split(".")}
+    known |= _classes(module).aliases.keys() | {"self", "cls"}
     found: dict[str, tuple[str, ...]] = {}
     for name, node in module.host_functions.items():
         if known.isdisjoint(_called_roots(node)):
             continue
-        called = [
-            callee
-            for root, part in _named_calls(node)
-            if root in known
-            for callee, is_backward in classes.called(part, name)
-            if not is_backward and callee != name
-        ]
-        if called:
-            found[name] = tuple(dict.fromkeys(called))
+        memo = text_memo_of(node)
+        kept = memo.get(_calls)
+        if kept is None or kept[:2] != (module.era, names):
+            kept = memo[_calls] = module.era, names, _calls_in(module, name, known)
+        if kept[2]:
+            found[name] = kept[2]
     return found
+
+
+def _calls_in(module: Module, name: str, known: Set[str]) -> tuple[str, ...]:
+    """The other functions that one calls."""
+    called = _classes(module).called
+    return tuple(
+        dict.fromkeys(
+            callee
+            for root, part in _named_calls(module.host_functions[name])
+            if root in known
+            for callee, is_backward in called(part, name)
+            if not is_backward and callee != name
+        )
+    )
 
 
 @per_module
@@ -152,13 +163,14 @@ class _DeepBuilder(GraphBuilder):
     """
 
     def __init__(self, module: Module, name: str, above: frozenset[str], level: int) -> None:
-        super().__init__(module, module.host_functions[name], module.lookup.launch_of)
+        super().__init__(module, module.host_functions[name])
         self._name = name
         self._above = above | {name}
         self._level = level + 1
 
     def _call(self, node: ast.Call) -> HostValue:
-        wrapper = None if node in self._launches else self._wrapper(node)
+        is_launch = self._module.lookup.launch_of(node) is not None
+        wrapper = None if is_launch else self._wrapper(node)
         bound = None if wrapper is None else _bound(wrapper.function, node)
         if wrapper is None or bound is None:
             return super()._call(node)

@@ -290,7 +290,7 @@ class Host(Evaluator):
     def call(
         self, node: ast.Call, function: Known, given: list[Known], named: dict[str, Known]
     ) -> Known:
-        launch = self._launch_of.get(node)
+        launch = self._launch_of(node)
         if launch is not None:
             self._launched(launch, given, named)
             return None
