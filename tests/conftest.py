@@ -1,5 +1,6 @@
 """What a marked test needs, and the plain reason when this machine lacks it."""
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -63,6 +64,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """The same setting as the programs have; it halves the time of tests on syntax trees."""
     collect_seldom()
+
+
+def pytest_unconfigure() -> None:
+    """What stays hidden from the collector at the exit is reported by nanobind as leaked."""
+    gc.unfreeze()
+
+
+@pytest.fixture
+def small_heap() -> Iterator[None]:
+    """The collector looks only at what the test makes, not at all that was made before it."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -69,16 +69,19 @@ def _read(path: Path, root: Path) -> SourceModule:
 
 
 def _imports(module: SourceModule) -> Iterator[Import]:
-    later = {
-        id(inner)
-        for node in module.nodes
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
-        for inner in ast.walk(node)
-    }
+    later: set[int] = set()
+    for node in module.nodes:
+        if id(node) not in later and _is_run_later(node):
+            later |= {id(inner) for inner in ast.walk(node)}
     for node in module.nodes:
         for name in _names(module, node):
             yield Import(name, node.lineno, id(node) in later)
+
+
+def _is_run_later(node: ast.AST) -> bool:
+    if isinstance(node, ast.If):
+        return "TYPE_CHECKING" in ast.dump(node.test)
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 def _names(module: SourceModule, node: ast.AST) -> list[str]:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-ROOT = Path(__file__).parents[2]
+from house_modules import ROOT, SourceModule, all_modules
 
 # Each with the plain words that replace it in CONTRIBUTING.md.
 _WORDS = (
@@ -26,7 +25,6 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in _GENERATED),
     *sorted((ROOT / "engine" / "tilewright" / "agents" / "templates").glob("*.j2")),
 ]
-SOURCES = sorted(p for top in ("engine", "server") for p in (ROOT / top).rglob("*.py"))
 KNOWLEDGE = sorted((ROOT / "knowledge").rglob("*.yaml"))
 
 
@@ -35,15 +33,14 @@ def dialect(text: str) -> list[str]:
     return [found[0] for found in DIALECT.finditer(text)]
 
 
-def messages(path: Path) -> Iterator[tuple[int, str]]:
+def messages(module: SourceModule) -> Iterator[tuple[int, str]]:
     """The string literals of a module that hold a sentence, with their lines; no docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(node, ast.Expr) or not isinstance(child, ast.Constant):
-                continue
-            if isinstance(child.value, str) and " " in child.value:
-                yield child.lineno, child.value
+    alone = {id(node.value) for node in module.nodes if isinstance(node, ast.Expr)}
+    for node in module.nodes:
+        if not isinstance(node, ast.Constant) or id(node) in alone:
+            continue
+        if isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
 
 
 @pytest.mark.parametrize("text", ["nobody has run it", "it was held against one chip", "Mend it"])
@@ -57,9 +54,9 @@ def test_plain_text_is_left_alone() -> None:
 
 def test_messages_of_engine_and_server() -> None:
     found = [
-        f"{path.relative_to(ROOT)}:{line}: {word}"
-        for path in SOURCES
-        for line, text in messages(path)
+        f"{module.place}:{line}: {word}"
+        for module in all_modules()
+        for line, text in messages(module)
         for word in dialect(text)
     ]
     assert found == []
@@ -109,9 +106,7 @@ def test_what_the_extension_shows() -> None:
 def test_what_modules_say_of_themselves() -> None:
     """The first line of a module's docstring names what the module holds."""
     found = []
-    for path in SOURCES:
-        first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[
-            0
-        ]
-        found += [f"{path.relative_to(ROOT)}: {word}" for word in dialect(first)]
+    for module in all_modules():
+        first, *_ = (ast.get_docstring(module.tree) or "").split("\n")
+        found += [f"{module.place}: {word}" for word in dialect(first)]
     assert found == []

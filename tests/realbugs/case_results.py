@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 from pydantic import BaseModel, ConfigDict
-from reported_cases import FOLDER, Case, Folder, Half, Kind, cases
+from reported_cases import FOLDER, Case, Folder, Half, Kind, cases, loaded
 
 from tilewright.analysis import AnalysisContext, Issue, analyze
 from tilewright.knowledge.stages import Stage
@@ -96,7 +96,7 @@ def share_of_alarms(of: Iterable[Result]) -> Share:
 
 def recorded(path: Path = RECORD) -> Mapping[str, bool]:
     """Whether each case was found when the record was written."""
-    given: Mapping[str, bool] = yaml.safe_load(path.read_text())
+    given: Mapping[str, bool] = loaded(path)
     return given
 
 
@@ -112,7 +112,7 @@ class FirstSight(BaseModel):
 
 def first_sight(folder: Folder) -> FirstSight:
     """The record of a blind set."""
-    return FirstSight.model_validate(yaml.safe_load(FIRST_SIGHT[folder].read_text()))
+    return FirstSight.model_validate(loaded(FIRST_SIGHT[folder]))
 
 
 def share_at_first_sight(of: Iterable[Result], kind: Kind, folder: Folder) -> Share:

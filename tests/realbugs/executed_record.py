@@ -1,12 +1,12 @@
 """What running the wrong results among the cases showed, as it was recorded."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
-import yaml
 from case_results import Share
 from pydantic import BaseModel, ConfigDict
-from reported_cases import FOLDER, Case
+from reported_cases import FOLDER, Case, loaded
 
 RECORD = FOLDER / "executed.yaml"
 # The last blind set, as it was run before anything of it was read; written once, never again.
@@ -32,10 +32,10 @@ class Executed(BaseModel):
     alarms: tuple[str, ...] = ()
 
 
+@cache
 def recorded_runs(path: Path = RECORD) -> Mapping[str, Executed]:
     """The record of the last run, by the name of the case."""
-    given = yaml.safe_load(path.read_text())
-    return {name: Executed.model_validate(one) for name, one in given.items()}
+    return {name: Executed.model_validate(one) for name, one in loaded(path).items()}
 
 
 def shares(

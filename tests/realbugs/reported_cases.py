@@ -12,7 +12,9 @@ are added.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -84,6 +86,7 @@ class Case:
         return self.entry.undecidable is None
 
 
+@cache
 def cases() -> tuple[Case, ...]:
     """All cases, by folder and name."""
     return tuple(case for folder in Folder for case in cases_in(FOLDER / folder, folder))
@@ -92,8 +95,13 @@ def cases() -> tuple[Case, ...]:
 def cases_in(place: Path, folder: Folder) -> Iterator[Case]:
     """The cases of the YAML files at a place, kept as those of a folder are."""
     for path in sorted(place.glob("*.yaml")):
-        for name, given in yaml.safe_load(path.read_text()).items():
+        for name, given in loaded(path).items():
             yield _case(f"{path.stem}/{name}", folder, Entry.model_validate(given))
+
+
+def loaded(path: Path) -> Any:
+    """What a YAML file holds, read by the quick parser where PyYAML has it."""
+    return yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def _case(name: str, folder: Folder, entry: Entry) -> Case:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,14 @@ from measured_cases import (
     measurements,
     shown,
 )
-from reported_cases import Kind, cases
+from reported_cases import Case, Kind, cases
 from workload import Way
 from workloads import NOT_RUN, WORKLOADS
 
-SLOW = {case.name: case for case in cases() if case.entry.kind is Kind.SLOW}
+
+@cache
+def slow_cases() -> dict[str, Case]:
+    return {case.name: case for case in cases() if case.entry.kind is Kind.SLOW}
 
 
 def ratio(value: float, low: float, high: float) -> Ratio:
@@ -31,7 +35,7 @@ def ratio(value: float, low: float, high: float) -> Ratio:
 
 
 def test_each_slow_case_has_inputs_or_a_reason() -> None:
-    assert set(WORKLOADS) | set(NOT_RUN) == set(SLOW)
+    assert set(WORKLOADS) | set(NOT_RUN) == set(slow_cases())
     assert set(WORKLOADS) & set(NOT_RUN) == set()
     assert all(len(reason) > 20 for reason in NOT_RUN.values())
 
@@ -70,7 +74,7 @@ def test_no_twin_is_slower_than_itself() -> None:
 
 
 def test_a_claim_counts_the_cases_and_the_sizes_that_are_slower() -> None:
-    case = SLOW["Megatron-LM/atomics_one_after_another"]
+    case = slow_cases()["Megatron-LM/atomics_one_after_another"]
     rows = (
         Measurement(case.name, {"n": 1}, ratio(3.0, 2.0, 4.0), None),
         Measurement(case.name, {"n": 2}, ratio(1.0, 0.9, 1.1), None),

@@ -63,7 +63,7 @@ def test_no_future_of_a_message_is_kept_when_it_is_done(server: TilewrightServer
     assert protocol._request_futures == {}
 
 
-def test_old_versions_of_a_document_are_let_go() -> None:
+def test_old_versions_of_a_document_are_let_go(small_heap: None) -> None:
     pool = ThreadPoolExecutor(1)
     service = AnalysisService(Engine(analyze=lambda module, context: ()), pool)
 

@@ -226,7 +226,9 @@ class Answers(baselines.Originals):
         base.original = results.Results((), (), {})
 
 
-def test_files_of_inputs_stay_until_the_last_measure_of_them_goes(tmp_path: Path) -> None:
+def test_files_of_inputs_stay_until_the_last_measure_of_them_goes(
+    tmp_path: Path, small_heap: None
+) -> None:
     case = {"inputs": [{"name": "x", "shape": [64], "dtype": "float32"}], "rtol": 0, "atol": 0}
     one = {"case": case, "seed": 0}
     asked = Answers("interpreter", tmp_path, lambda job, timeout_s: pytest.fail("started"), 256)

@@ -1,0 +1,74 @@
+"""What is collected when, each in a process of its own: a collector goes through the whole heap.
+
+Run with the name of one of the cases; an ``AssertionError`` says what is wrong.
+"""
+
+import asyncio
+import gc
+import sys
+from collections.abc import Callable
+
+from tilewright.collection import collect_all, set_aside
+from tilewright_server import idle_collection
+from tilewright_server.idle_collection import IdleCollection
+
+
+class Node:
+    """One that refers to itself, which only the collector can free."""
+
+    alive = 0
+
+    def __init__(self) -> None:
+        self.own = self
+        Node.alive += 1
+
+    def __del__(self) -> None:
+        Node.alive -= 1
+
+
+def what_was_set_aside_is_collected_later() -> None:
+    """Not by the collector itself, which does not see it."""
+    Node()
+    set_aside()
+    gc.collect()
+    assert Node.alive == 1
+    collect_all()
+    assert Node.alive == 0
+
+
+def a_pause_collects() -> None:
+    """After the edits, without another one."""
+    idle_collection._PAUSE_S = 0.0
+    asyncio.run(_edit(IdleCollection(), 5, 0.01))
+    assert Node.alive == 0
+
+
+def edits_alone_do_not_until_there_is_much() -> None:
+    """Without a pause garbage stays, but its amount is bounded."""
+    asyncio.run(_edit(IdleCollection(), 5, 0.0))
+    assert Node.alive == 5
+    idle_collection._MOST_OBJECTS = -1
+    asyncio.run(_edit(IdleCollection(), 1, 0.0))
+    assert Node.alive == 0
+
+
+async def _edit(collection: IdleCollection, edits: int, pause_s: float) -> None:
+    for _ in range(edits):
+        Node()
+        collection.changed()
+    await asyncio.sleep(pause_s)
+    collection.close()
+
+
+CASES: dict[str, Callable[[], None]] = {
+    case.__name__: case
+    for case in (
+        what_was_set_aside_is_collected_later,
+        a_pause_collects,
+        edits_alone_do_not_until_there_is_much,
+    )
+}
+
+if __name__ == "__main__":
+    gc.disable()  # nothing but what is tested collects
+    CASES[sys.argv[1]]()
