@@ -34,7 +34,7 @@ def here(
     *roots: Path,
     mode: str = "auto",
     command: Sequence[str] = STAND_IN,
-    limit_s: float = 60.0,
+    limit_s: float = 600.0,
     **client: Any,
 ) -> Client:
     """A client of a server in this process; the engine is a stand-in if none is named."""

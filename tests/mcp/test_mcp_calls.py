@@ -17,6 +17,8 @@ from tilewright_server.mcp.refusal import RefusedError
 from tilewright_server.mcp.tools import TOOLS
 
 KERNEL = "import triton\n\n@triton.jit\ndef k(x):\n    pass\n"
+LIMITS_S = (1, 8, 64, 512)
+"""One after the other until an engine has begun within it, however slow the machine is."""
 BAD_ARGUMENTS: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("check", {}, "pass `path`, `text`, or both"),
     ("check", {"path": 3}, "path: Input should be a valid string"),
@@ -173,20 +175,26 @@ async def test_a_call_is_stopped_when_its_time_is_over(
     monkeypatch.setattr("tilewright_server.mcp.engine._TIMEOUT_GRACE_S", 0.3)
     async with here(root) as client:
         place = root / "pids"
-        call = {**_verify(f"hang\n# pids: {place}"), "timeout_s": 3}
-        result = await client.call_tool("verify", call)
-        assert result.is_error
-        assert "stopped after 3 s without a result" in words(result)
-        assert "neither right nor wrong" in words(result)
+        for limit_s in LIMITS_S:
+            call = {**_verify(f"hang\n# pids: {place}"), "timeout_s": limit_s}
+            result = await client.call_tool("verify", call)
+            assert result.is_error
+            assert f"stopped after {limit_s} s without a result" in words(result)
+            assert "neither right nor wrong" in words(result)
+            if place.exists() and len(place.read_text().split()) == 2:
+                break
         await _ended(place.read_text().split())
 
 
 async def test_an_optimization_that_is_stopped_gives_the_best_so_far(root: Path) -> None:
-    async with here(root, limit_s=3.0) as client:
-        arguments = {"path": "k.py", "text": "# engine: best\n", "timeout_s": 10_000}
-        result = await client.call_tool("optimize", arguments)
-        assert not result.is_error
-        assert any("best so far" in note for note in result.structured_content["notes"])
+    arguments = {"path": "k.py", "text": "# engine: best\n", "timeout_s": 10_000}
+    for limit_s in LIMITS_S:
+        async with here(root, limit_s=limit_s) as client:
+            result = await client.call_tool("optimize", arguments)
+        if not result.is_error:
+            break
+    assert not result.is_error
+    assert any("best so far" in note for note in result.structured_content["notes"])
 
 
 async def test_a_flood_of_calls_is_queued_and_then_refused(root: Path) -> None:
