@@ -119,5 +119,20 @@ def descendants(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def is_name(node: ast.AST | None, name: str) -> bool:
+    """Whether an expression is just a name."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def dotted_text(node: ast.AST) -> str | None:
+    """``a.b.c`` as it is written; None of anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = dotted_text(node.value)
+        return None if base is None else f"{base}.{node.attr}"
+    return None
+
+
 def _is_vast(value: object) -> bool:
     return isinstance(value, int) and value.bit_length() > _BITS

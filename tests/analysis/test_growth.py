@@ -117,6 +117,21 @@ def test_what_is_nested_too_deeply_is_set_aside_and_the_rest_is_checked(depth: i
     assert bool(module.problems) == (depth > 150)
 
 
+@pytest.mark.parametrize(
+    "nested", ["n" + " + 1" * 400, "-" * 400 + "n", "f(" * 190 + "n" + ")" * 190]
+)
+@pytest.mark.parametrize("place", ["grid", "argument"])
+def test_a_launch_that_is_nested_deeply_hides_no_other_issue(nested: str, place: str) -> None:
+    count, option = (nested, "n") if place == "grid" else ("meta['N']", nested)
+    launch = f"    kernel1[lambda meta: ({count},)](x, y, n, 1, BLOCK=64, N={option})\n"
+    deep = MASKED.format(body="", host="").replace("kernel0", "kernel1").replace("run0", "run1")
+    head, _, tail = deep.partition("    kernel1[")
+    deep = head + launch + tail.partition("\n")[2]
+    module = parse_module(HEAD + deep + KERNEL.format(k=0, body=""))
+    assert [launch.kernel for launch in module.launches] == ["kernel1", "kernel0"]
+    assert "missing_boundary_check" in {issue.id for issue in analyze(module)}
+
+
 def calls(action: Callable[[], object]) -> int:
     """How many functions an action calls, Python's own in C included."""
     count = 0

@@ -68,8 +68,11 @@ def _found(module: Module, context: AnalysisContext, scopes: frozenset[Scope]) -
     for issue_id, detect in registered().items():
         if scope_of(issue_id) in scopes:
             kind = types[issue_id]
-            for finding in detect(module, context):
-                yield _issue(issue_id, finding, kind.stage, kind.severity)
+            try:
+                for finding in detect(module, context):
+                    yield _issue(issue_id, finding, kind.stage, kind.severity)
+            except RecursionError:  # copying and writing out take several calls for each level
+                continue
 
 
 def _issue(issue_id: str, finding: Finding, stage: Stage, severity: int) -> Issue:

@@ -1,5 +1,6 @@
 """One file, checked: a Python file or a notebook."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tilewright.analysis.model import AnalysisContext, Issue
@@ -55,6 +56,12 @@ class Checked:
         """The cell, counted from 1, and the line in it; no cell in a Python file."""
         place = None if self.cells is None else self.cells.place(line)
         return (None, line) if place is None else (place[0] + 1, place[1])
+
+    def with_issues(self, found: Iterable[Issue], rules: Rules) -> "Checked":
+        """With what else was found, as far as the project wants to hear of it."""
+        more = (issue for issue in found if issue.id in rules.issues)
+        merged = sorted((*self.issues, *more), key=lambda i: (i.range, i.id, i.message))
+        return replace(self, issues=tuple(merged))
 
 
 def check_text(

@@ -73,10 +73,7 @@ def with_compiled(
     ``far`` is how far the whole check is, for who watches a terminal.
     """
     module = checked.module
-    if not any(kernel.language is Language.TRITON for kernel in module.kernels):
-        return checked
-    if path.suffix == NOTEBOOK:
-        ERR.print(f"{path}: not compiled: a notebook's kernels are only checked", markup=False)
+    if not has_triton_kernels(checked, path, "compiled"):
         return checked
     try:
         with working(f"compiling {path}{far}"), _opened(module, path, captured) as launches:
@@ -84,9 +81,16 @@ def with_compiled(
     except TilewrightError as error:
         ERR.print(f"{path}: not compiled: {_without_place(error, path)}", markup=False)
         return checked
-    new = (issue for issue in found if issue.id in rules.issues)
-    merged = sorted((*checked.issues, *new), key=lambda i: (i.range, i.id, i.message))
-    return replace(checked, issues=tuple(merged))
+    return checked.with_issues(found, rules)
+
+
+def has_triton_kernels(checked: Checked, path: Path, done: str) -> bool:
+    """Whether a file is a Python file with kernels of Triton; of a notebook with some, say so."""
+    is_triton = any(kernel.language is Language.TRITON for kernel in checked.module.kernels)
+    if is_triton and path.suffix == NOTEBOOK:
+        ERR.print(f"{path}: not {done}: a notebook's kernels are only checked", markup=False)
+        return False
+    return is_triton
 
 
 def _issues(

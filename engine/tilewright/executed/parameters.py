@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tilewright.python_syntax import is_name
 from tilewright.signatures.roles import POINTERS, Role, roles_of
+from tilewright.signatures.shape_queries import (
+    axis_asked,
+    dtypes_demanded,
+    is_rank,
+    is_shape,
+    literal_int,
+)
 from tilewright.source.model import Launch, Module
 
 
@@ -134,7 +142,7 @@ class _Reader:
         )
         return Parameter(
             name, kind, seen.rank, seen.least, tuple(sorted(seen.axes.items())),
-            self._dtypes(name), is_index,
+            dtypes_demanded(self._nodes, name, self._module.names), is_index,
             None if seen.every_stride else frozenset(seen.strides), default is not None,
         )  # fmt: skip
 
@@ -163,7 +171,7 @@ class _Reader:
         if Role.FLOAT in roles or _REAL_NAMES.search(lower):
             return Kind.REAL
         if _FLAG_NAMES.search(lower) or any(
-            isinstance(n, ast.If | ast.IfExp) and _is(n.test, name) for n in self._nodes
+            isinstance(n, ast.If | ast.IfExp) and is_name(n.test, name) for n in self._nodes
         ):
             return Kind.FLAG
         return Kind.NUMBER
@@ -180,7 +188,7 @@ class _Reader:
         """The kernels' parameters that get the name, or what a method makes of it."""
         for launch in self._launches:
             for parameter, given in launch.arguments.items():
-                if _is(_root(given), name):
+                if is_name(_root(given), name):
                     yield launch, parameter
 
     def _seen(self, name: str) -> _Seen:
@@ -198,7 +206,7 @@ class _Reader:
             match node:
                 case ast.Assign(targets=[ast.Name(id=other)], value=ast.Call() as value):
                     made = isinstance(value.func, ast.Attribute) and value.func.attr
-                    if made in _SAME | _ROWS and _is(_root(value), name) and other != name:
+                    if made in _SAME | _ROWS and is_name(_root(value), name) and other != name:
                         yield other
 
     def _of_name(self, name: str) -> _Seen:
@@ -209,7 +217,7 @@ class _Reader:
 
     def _note(self, node: ast.AST, name: str, seen: _Seen) -> None:
         match node:
-            case ast.Attribute(value=owner, attr=attribute) if _is(owner, name):
+            case ast.Attribute(value=owner, attr=attribute) if is_name(owner, name):
                 seen.is_tensor |= attribute in _TENSORS_OWN
             case ast.Call(func=called, args=args):
                 self._note_call(called, args, name, seen)
@@ -218,12 +226,12 @@ class _Reader:
             case ast.Subscript(value=owner, slice=index):
                 self._note_subscript(owner, index, name, seen)
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(int() as rank)]):
-                if _asks_rank(left, name):
+                if is_rank(left, name):
                     seen.rank = rank
 
     def _note_call(self, called: ast.expr, args: list[ast.expr], name: str, seen: _Seen) -> None:
-        if isinstance(called, ast.Attribute) and _is(called.value, name):
-            axis = _number(args[0]) if args else None
+        if isinstance(called, ast.Attribute) and is_name(called.value, name):
+            axis = literal_int(args[0]) if args else None
             if called.attr in ("stride", "size"):
                 if axis is not None:
                     seen.least = max(seen.least, axis + 1 if axis >= 0 else -axis)
@@ -234,7 +242,7 @@ class _Reader:
                         seen.strides.add(axis)
             return
         dotted = self._module.names.resolve(called) or ""
-        if args and _is(args[0], name) and (dotted.startswith("torch.") or dotted == "len"):
+        if args and is_name(args[0], name) and (dotted.startswith("torch.") or dotted == "len"):
             seen.is_tensor = True
             if dotted == "len":
                 seen.least = max(seen.least, 1)
@@ -244,7 +252,7 @@ class _Reader:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             pairs = list(zip(target.elts, value.elts, strict=False))
         for one, given in pairs:
-            if isinstance(one, ast.Tuple) and _is_shape(given, name):
+            if isinstance(one, ast.Tuple) and is_shape(given, name):
                 self._note_unpacked(one, seen)
             elif isinstance(one, ast.Name) and (axis := _axis(given, name)) is not None:
                 seen.axes.setdefault(axis, one.id)
@@ -263,33 +271,16 @@ class _Reader:
                 seen.axes.setdefault(axis, part.id)
 
     def _note_subscript(self, owner: ast.expr, index: ast.expr, name: str, seen: _Seen) -> None:
-        if _is_shape(owner, name):
-            axis = _number(index)
+        if is_shape(owner, name):
+            axis = literal_int(index)
             if axis is not None:
                 seen.least = max(seen.least, axis + 1 if axis >= 0 else -axis)
-        elif _is(owner, name):
+        elif is_name(owner, name):
             parts = index.elts if isinstance(index, ast.Tuple) else [index]
             if any(isinstance(part, ast.Slice) for part in parts) or len(parts) > 1:
                 seen.is_tensor = True
                 plain = [p for p in parts if not isinstance(p, ast.Constant) or p.value is not ...]
                 seen.least = max(seen.least, len(plain))
-
-    def _dtypes(self, name: str) -> tuple[str, ...]:
-        """Those that a check names; see ``signatures.host_inputs``."""
-        for node in self._nodes:
-            match node:
-                case ast.Assert(
-                    test=ast.Compare(
-                        left=ast.Attribute(value=owner, attr="dtype"),
-                        ops=[ast.Eq() | ast.In()], comparators=[allowed],
-                    )
-                ) if _is(owner, name):  # fmt: skip
-                    parts = allowed.elts if isinstance(allowed, ast.Tuple | ast.List) else [allowed]
-                    names = [self._module.names.resolve(part) or "" for part in parts]
-                    found = [n.removeprefix("torch.") for n in names if n.startswith("torch.")]
-                    if found:
-                        return tuple(found)
-        return ()
 
 
 def _of_literal(value: object) -> Kind:
@@ -298,10 +289,6 @@ def _of_literal(value: object) -> Kind:
     if isinstance(value, int):
         return Kind.NUMBER
     return Kind.REAL if isinstance(value, float) else Kind.WORD
-
-
-def _is(node: ast.AST | None, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _root(node: ast.expr) -> ast.expr:
@@ -316,40 +303,9 @@ def _root(node: ast.expr) -> ast.expr:
                 return node
 
 
-def _is_shape(node: ast.expr, name: str) -> bool:
-    match node:
-        case ast.Attribute(value=owner, attr="shape"):
-            return _is(owner, name)
-        case ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[]):
-            return _is(owner, name)
-    return False
-
-
 def _axis(node: ast.expr, name: str) -> int | None:
+    """``axis_asked``, also by ``len(x)``."""
     match node:
-        case ast.Subscript(value=owner, slice=index) if _is_shape(owner, name):
-            return _number(index)
-        case ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[index]):
-            return _number(index) if _is(owner, name) else None
-        case ast.Call(func=ast.Name(id="len"), args=[owner]):
-            return 0 if _is(owner, name) else None
-    return None
-
-
-def _asks_rank(node: ast.expr, name: str) -> bool:
-    match node:
-        case ast.Attribute(value=owner, attr="ndim"):
-            return _is(owner, name)
-        case ast.Call(func=ast.Attribute(value=owner, attr="dim"), args=[]):
-            return _is(owner, name)
-        case ast.Call(func=ast.Name(id="len"), args=[given]):
-            return _is_shape(given, name)
-    return False
-
-
-def _number(node: ast.expr) -> int | None:
-    try:
-        value = ast.literal_eval(node)
-    except (ValueError, SyntaxError):
-        return None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+        case ast.Call(func=ast.Name(id="len"), args=[owner]) if is_name(owner, name):
+            return 0
+    return axis_asked(node, name)

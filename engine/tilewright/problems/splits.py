@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tilewright.problems.model import Dim
+from tilewright.python_syntax import dotted_text
 
 _SAME = frozenset({"contiguous", "to", "float", "half", "cuda", "xpu", "cpu", "detach", "bfloat16"})
 _MOST_DEPTH = 4
@@ -153,7 +154,7 @@ class _Walk:
                 self._unpack(target, node.value, known)
                 continue
             value = self._value(node.value, known)
-            name = _dotted(target)
+            name = dotted_text(target)
             if name is None:
                 continue
             if value is None:
@@ -186,7 +187,7 @@ class _Walk:
         """What an expression is, as far as it is an input, an extent or a whole number."""
         if isinstance(node, ast.Constant):
             return node.value if type(node.value) is int else None
-        name = _dotted(node)
+        name = dotted_text(node)
         if name is not None and name in known:
             return known[name]
         if isinstance(node, ast.Subscript):
@@ -228,11 +229,11 @@ class _Walk:
                 self._handle(self._value(one.left, known), self._value(one.right, known))
 
     def _call(self, node: ast.Call, known: dict[str, _Known]) -> None:
-        name = _dotted(node.func) or ""
+        name = dotted_text(node.func) or ""
         if name.rpartition(".")[2] in ("chunk", "tensor_split"):
             self._chunk(node, name, known)
         held = node.func.value if isinstance(node.func, ast.Subscript) else node.func
-        called = self._functions.get((_dotted(held) or "").removeprefix("self."))
+        called = self._functions.get((dotted_text(held) or "").removeprefix("self."))
         if called is None:
             return
         names = _parameters(called)
@@ -289,7 +290,7 @@ def _refusals(node: ast.FunctionDef) -> Iterator[ast.expr]:
                 yield test
             case ast.If(test=test, body=body) if all(isinstance(s, ast.Raise) for s in body):
                 yield test
-            case ast.Call(args=[test, *_]) if (_dotted(one.func) or "").endswith("_check"):
+            case ast.Call(args=[test, *_]) if (dotted_text(one.func) or "").endswith("_check"):
                 yield test
 
 
@@ -306,13 +307,4 @@ def _shape_of(node: ast.expr) -> ast.expr | None:
         return node.value
     if isinstance(node, ast.Call) and not node.args and isinstance(node.func, ast.Attribute):
         return node.func.value if node.func.attr == "size" else None
-    return None
-
-
-def _dotted(node: ast.AST) -> str | None:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        base = _dotted(node.value)
-        return None if base is None else f"{base}.{node.attr}"
     return None

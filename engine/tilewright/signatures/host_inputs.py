@@ -7,7 +7,15 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from tilewright.python_syntax import is_name
 from tilewright.signatures.roles import POINTERS, Role, roles_of
+from tilewright.signatures.shape_queries import (
+    axis_asked,
+    dtypes_demanded,
+    is_rank,
+    is_shape,
+    literal_int,
+)
 from tilewright.source.model import Module
 
 _NUMBERS = {"int": 0, "float": 0.0, "bool": False, "str": ""}
@@ -78,12 +86,16 @@ class _Reader:
         )
         if not is_tensor:
             return HostInput(name, is_tensor=False)
-        return replace(self._shaped(name), dtypes=self._dtypes(name), is_index=self._is_index(name))
+        return replace(
+            self._shaped(name),
+            dtypes=dtypes_demanded(self._nodes, name, self._module.names),
+            is_index=self._is_index(name),
+        )
 
     def _asked(self, name: str) -> bool:
         """Whether the function asks what only tensors have."""
         return any(
-            isinstance(node, ast.Attribute) and node.attr in _TENSOR and _is(node.value, name)
+            isinstance(node, ast.Attribute) and node.attr in _TENSOR and is_name(node.value, name)
             for node in self._nodes
         )
 
@@ -94,7 +106,7 @@ class _Reader:
                 continue
             roles = roles_of(self._module, kernel).parameters
             for parameter, given in launch.arguments.items():
-                if _is(given, name) and parameter in roles:
+                if is_name(given, name) and parameter in roles:
                     yield roles[parameter]
 
     def _is_pointer(self, name: str) -> bool:
@@ -142,28 +154,11 @@ class _Reader:
         shape = tuple(axes.get(n, axes.get(n - rank)) for n in range(rank))
         return HostInput(name, True, shape, line=line)
 
-    def _dtypes(self, name: str) -> tuple[str, ...]:
-        """Of ``assert x.dtype == torch.float16`` and ``x.dtype in (torch.float16, ...)``."""
-        for node in self._nodes:
-            match node:
-                case ast.Assert(
-                    test=ast.Compare(
-                        left=ast.Attribute(value=owner, attr="dtype"),
-                        ops=[ast.Eq() | ast.In()],
-                        comparators=[allowed],
-                    )
-                ) if _is(owner, name):
-                    parts = allowed.elts if isinstance(allowed, ast.Tuple | ast.List) else [allowed]
-                    names = [self._module.names.resolve(part) or "" for part in parts]
-                    if all(part.startswith("torch.") for part in names):
-                        return tuple(part.removeprefix("torch.") for part in names)
-        return ()
-
 
 def example_call(module: Module, entry: str, names: tuple[str, ...]) -> ExampleCall | None:
     """The first call of a function in the file whose tensors are made right there, of numbers."""
     for call in ast.walk(module.tree):
-        if isinstance(call, ast.Call) and _is(call.func, entry):
+        if isinstance(call, ast.Call) and is_name(call.func, entry):
             given = dict(zip(names, call.args, strict=False))
             given |= {k.arg: k.value for k in call.keywords if k.arg in names}
             found = _example(module, call, given)
@@ -239,22 +234,9 @@ def _made_dtype(module: Module, node: ast.expr | None) -> str | None:
     return None
 
 
-def _is(node: ast.AST | None, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
 def _annotated(argument: ast.arg) -> str:
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
     return text.strip("'\"").rpartition(".")[2]
-
-
-def _is_shape(node: ast.expr, name: str) -> bool:
-    match node:
-        case ast.Attribute(value=owner, attr="shape"):
-            return _is(owner, name)
-        case ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[]):
-            return _is(owner, name)
-    return False
 
 
 def _unpacked(node: ast.AST, name: str) -> Extents | None:
@@ -267,7 +249,7 @@ def _unpacked(node: ast.AST, name: str) -> Extents | None:
     else:
         together = zip([target], [value], strict=True)
     for one, given in together:
-        names = _names(one) if _is_shape(given, name) else None
+        names = _names(one) if is_shape(given, name) else None
         if names is not None:
             return tuple(part if part.strip("_") else None for part in names)
     return None
@@ -284,41 +266,18 @@ def _axis_named(node: ast.AST, name: str) -> tuple[int, str] | None:
     """(the axis, its name) of ``M = x.shape[0]`` and ``M = x.size(0)``."""
     if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
         return None
-    axis = _axis(node.value, name)
+    axis = axis_asked(node.value, name)
     return None if axis is None else (axis, node.targets[0].id)
-
-
-def _axis(node: ast.expr, name: str) -> int | None:
-    match node:
-        case ast.Subscript(value=owner, slice=index) if _is_shape(owner, name):
-            return _number(index)
-        case ast.Call(func=ast.Attribute(value=owner, attr="size"), args=[index]):
-            return _number(index) if _is(owner, name) else None
-    return None
-
-
-def _number(node: ast.expr) -> int | None:
-    try:
-        value = ast.literal_eval(node)
-    except (ValueError, SyntaxError):
-        return None
-    return value if isinstance(value, int) else None
 
 
 def _rank(node: ast.AST, name: str) -> int | None:
     """How many axes a tensor has at least, by ``x.stride(1)``, or just, by ``x.ndim == 2``."""
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="stride"), args=[index]):
-            number = _number(index) if _is(owner, name) else None
+            number = literal_int(index) if is_name(owner, name) else None
             return None if number is None or number < 0 else number + 1
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=int() as n)]):
-            match left:
-                case ast.Attribute(value=owner, attr="ndim"):
-                    return n if _is(owner, name) else None
-                case ast.Call(func=ast.Attribute(value=owner, attr="dim")):
-                    return n if _is(owner, name) else None
-                case ast.Call(func=ast.Name(id="len"), args=[given]):
-                    return n if _is_shape(given, name) else None
+            return n if is_rank(left, name) else None
     return None
 
 
@@ -328,6 +287,6 @@ def _is_replaced(node: ast.AST, name: str) -> bool:
         case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
             match value:
                 case ast.Call(func=ast.Attribute(value=owner, attr=made)):
-                    return not (_is(owner, name) and made in (_SAME | {"to"}))
+                    return not (is_name(owner, name) and made in (_SAME | {"to"}))
             return True
     return False

@@ -14,7 +14,7 @@ from tilewright.source.callables import CALLS, MAX_ITEMS, Undecidable, bounded, 
 from tilewright.source.names import Names
 from tilewright.source.routines import call, run
 
-__all__ = ["Evaluator", "Undecidable"]
+__all__ = ["ARITHMETIC", "ORDER", "Evaluator", "Undecidable"]
 
 _MAX_STEPS = 50_000
 _CACHES = frozenset(("functools.cache", "functools.lru_cache"))
@@ -23,7 +23,7 @@ _MAX_NUMBER = 1 << 128
 
 _FAILURES = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -34,13 +34,16 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.BitAnd: operator.and_,
     ast.RShift: operator.rshift,
 }
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+ORDER: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
+}
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    **ORDER,
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
     ast.Is: operator.is_,
@@ -221,13 +224,15 @@ class Evaluator:
             return left**right
         if isinstance(op, ast.LShift) and 0 <= right <= 64:
             return left << right
-        if type(op) not in _BINARY or (isinstance(left, str | bytes) and isinstance(op, ast.Mod)):
+        if type(op) not in ARITHMETIC or (
+            isinstance(left, str | bytes) and isinstance(op, ast.Mod)
+        ):
             raise Undecidable
         if isinstance(op, ast.Mult):
             for items, times in ((left, right), (right, left)):
                 if isinstance(items, Sized) and len(items) * times > MAX_ITEMS:
                     raise Undecidable
-        value = bounded(_BINARY[type(op)](left, right))
+        value = bounded(ARITHMETIC[type(op)](left, right))
         if isinstance(value, int) and abs(value) > _MAX_NUMBER:
             raise Undecidable
         return value

@@ -30,6 +30,13 @@ class Grid:
 
 def grid_of(module: Module, launch: Launch) -> Grid | None:
     """The grid of a launch; None where the source does not show its axes."""
+    try:
+        return _grid_of(module, launch)
+    except RecursionError:  # copying goes several calls down for each level of an expression
+        return None
+
+
+def _grid_of(module: Module, launch: Launch) -> Grid | None:
     node = resolve(module, launch, launch.grid)
     if isinstance(node, ast.Lambda):
         return _called(node.body, _only(node.args), {}, launch)

@@ -16,11 +16,11 @@ from tilewright.analysis.detectors.correctness.grids import (
 )
 from tilewright.analysis.detectors.host_code.block_layouts import lays_out_data
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.instances.operators import COMPARE
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import ONE, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
+from tilewright.source.constants import ORDER
 from tilewright.source.host import resolve
 from tilewright.source.model import Autotune, Config, Kernel, Launch, Module
 from tilewright.source.text import Range
@@ -375,7 +375,7 @@ def _taken(test: ast.expr, config: Config) -> bool | None:
     """Whether ``NAME == 1`` or the like holds with a configuration; None if it is not known."""
     match test:
         case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=given)]):
-            value, compare = config.values.get(name), COMPARE.get(type(op))
+            value, compare = config.values.get(name), ORDER.get(type(op))
             if isinstance(value, int) and isinstance(given, int) and compare is not None:
                 return bool(compare(value, given))
     return None

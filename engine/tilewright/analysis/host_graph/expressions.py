@@ -24,6 +24,7 @@ from tilewright.analysis.host_graph.operations import (
     short,
 )
 from tilewright.analysis.host_graph.roles import Role, roles_of
+from tilewright.python_syntax import dotted_text
 from tilewright.source.model import Launch, Module
 
 _READS_BACK = frozenset({"int", "float", "bool", "print", "str", "min", "max", "sum", "abs"})
@@ -198,7 +199,7 @@ class HostExpressions:
         return self._computed(node, "compare", values)
 
     def _attribute(self, node: ast.Attribute) -> HostValue:
-        text = _dotted_text(node)
+        text = dotted_text(node)
         if text is not None and text in self._env:
             return self._env[text]
         root = _root(node)
@@ -352,12 +353,3 @@ def _root(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node
-
-
-def _dotted_text(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        base = _dotted_text(node.value)
-        return None if base is None else f"{base}.{node.attr}"
-    return None

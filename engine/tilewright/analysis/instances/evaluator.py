@@ -23,7 +23,6 @@ from tilewright.analysis.instances.model import (
 )
 from tilewright.analysis.instances.operators import (
     BUILTIN_CALLS,
-    COMPARE,
     FAILURES,
     PLAIN,
     containers_in,
@@ -31,8 +30,8 @@ from tilewright.analysis.instances.operators import (
     is_block,
     plain_result,
 )
+from tilewright.source.constants import ORDER, Undecidable
 from tilewright.source.constants import Evaluator as Constants
-from tilewright.source.constants import Undecidable
 from tilewright.source.model import Module
 from tilewright.source.parse import module_constants
 
@@ -257,7 +256,7 @@ class Evaluator:
         if op in (ast.In, ast.NotIn):
             return self._contained(op, one, two)
         if isinstance(one, PLAIN) and isinstance(two, PLAIN):
-            return UNKNOWN if has_unknown(one) or has_unknown(two) else COMPARE[op](one, two)
+            return UNKNOWN if has_unknown(one) or has_unknown(two) else ORDER[op](one, two)
         return self.compared(op, one, two)
 
     def _contained(self, op: type[ast.cmpop], one: Known, two: Known) -> Known:

@@ -20,7 +20,7 @@ from tilewright.analysis.instances.model import (
     Unknown,
     keys_of,
 )
-from tilewright.analysis.instances.operators import BINARY, BUILTINS, COMPARE
+from tilewright.analysis.instances.operators import BINARY, BUILTINS
 from tilewright.analysis.instances.record import Program, Record
 from tilewright.analysis.instances.sizes import Sizes
 from tilewright.analysis.instances.tiles import (
@@ -37,6 +37,7 @@ from tilewright.analysis.instances.tiles import (
     transposed,
     with_unknown,
 )
+from tilewright.source.constants import ORDER
 from tilewright.source.model import Kernel, Module
 
 TL = "triton.language."
@@ -159,7 +160,7 @@ class KernelPrograms(Memory):
         if isinstance(one, Tile) or isinstance(two, Tile):
             if isinstance(one, Pointer | Dotted) or isinstance(two, Pointer | Dotted):
                 return UNKNOWN
-            return self._elementwise(COMPARE[op], one, two, op.__name__)
+            return self._elementwise(ORDER[op], one, two, op.__name__)
         return UNKNOWN
 
     def _compare(self, node: ast.Compare) -> Known:

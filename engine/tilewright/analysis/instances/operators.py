@@ -6,19 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tilewright.analysis.instances.model import UNKNOWN, Unfollowed, Unknown
+from tilewright.source.constants import ARITHMETIC
 
 FAILURES = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 """What operations on values of the wrong kind raise."""
 LEAST_BLOCK = 8
 """Powers of two from here on are taken for lengths of blocks."""
-COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 GREATEST = 1 << 62
 """Greater numbers are not followed: no size is one, and their digits could double for ever."""
 LONGEST = 1 << 12
@@ -71,17 +64,9 @@ def is_block(value: object) -> bool:
 GROWING = frozenset((operator.mul, small_power, small_shift))
 """Operators whose results may have many more digits than their operands."""
 BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Div: operator.truediv,
-    ast.Mod: operator.mod,
+    **ARITHMETIC,
     ast.Pow: small_power,
-    ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
     ast.BitXor: operator.xor,
-    ast.RShift: operator.rshift,
     ast.LShift: small_shift,
 }
 BUILTINS = frozenset(

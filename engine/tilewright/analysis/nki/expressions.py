@@ -1,8 +1,6 @@
 """Expressions of an NKI kernel, evaluated over what is known of them."""
 
 import ast
-import operator
-from collections.abc import Callable
 
 from tilewright.analysis.nki.affine import ONE, ZERO, Affine, Symbol, SymbolKind, opaque, quotient
 from tilewright.analysis.nki.catalogue import BUFFERS, CONSTANTS, DTYPE_BYTES, NL
@@ -23,6 +21,7 @@ from tilewright.analysis.nki.values import (
     Stretch,
     Value,
 )
+from tilewright.source.constants import ARITHMETIC
 
 _AXES = {"p": 0, "x": 1, "y": 2, "z": 3, "w": 4}
 _OPAQUE: dict[type[ast.operator], str] = {
@@ -34,12 +33,7 @@ _OPAQUE: dict[type[ast.operator], str] = {
     ast.BitAnd: "&",
     ast.BitOr: "|",
 }
-_FLOATS: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
+_FLOATS = frozenset((ast.Add, ast.Sub, ast.Mult, ast.Div))
 
 
 def size_symbol(name: str, axis: int | None) -> Affine:
@@ -138,10 +132,9 @@ def _folded(op: ast.operator, left: Value, right: Value) -> Value | None:
         return None
     kinds = {v.dtype for v in (left, right) if isinstance(v, Literal)}
     dtype = None if not kinds else kinds.pop() if len(kinds) == 1 else ""
-    function = _FLOATS.get(type(op))
-    if function is None or (isinstance(op, ast.Div) and two == 0):
+    if type(op) not in _FLOATS or (isinstance(op, ast.Div) and two == 0):
         return None
-    return Literal(function(one, two), dtype)
+    return Literal(ARITHMETIC[type(op)](one, two), dtype)
 
 
 def _plain_number(value: Value) -> int | float | None:

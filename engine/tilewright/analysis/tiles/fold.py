@@ -5,26 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.analysis.tiles.model import Constant, TileFacts
+from tilewright.source.constants import ARITHMETIC, ORDER
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "Add": operator.add,
-    "Sub": operator.sub,
-    "Mult": operator.mul,
-    "FloorDiv": operator.floordiv,
-    "Div": operator.truediv,
-    "Mod": operator.mod,
+    **{op.__name__: of for op, of in (*ARITHMETIC.items(), *ORDER.items())},
     "Pow": operator.pow,
     "LShift": operator.lshift,
-    "RShift": operator.rshift,
-    "BitAnd": operator.and_,
-    "BitOr": operator.or_,
     "BitXor": operator.xor,
-    "Eq": operator.eq,
-    "NotEq": operator.ne,
-    "Lt": operator.lt,
-    "LtE": operator.le,
-    "Gt": operator.gt,
-    "GtE": operator.ge,
     "Is": lambda a, b: a is b if b is None else a == b,
     "IsNot": lambda a, b: a is not b if b is None else a != b,
 }

@@ -9,6 +9,7 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
+from tilewright.python_syntax import is_name
 from tilewright.source.model import Module
 from tilewright.targets.model import Target
 
@@ -65,9 +66,9 @@ def _added_dot(module: Module, statement: ast.stmt, name: str) -> ast.Call | Non
     elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
         sum_ = statement.value
         if isinstance(sum_.op, ast.Add):
-            if _is_name(sum_.left, name):
+            if is_name(sum_.left, name):
                 candidates = [sum_.right]
-            elif _is_name(sum_.right, name):
+            elif is_name(sum_.right, name):
                 candidates = [sum_.left]
     for node in candidates:
         if isinstance(node, ast.Call) and module.names.is_call(node, TL + "dot"):
@@ -75,10 +76,6 @@ def _added_dot(module: Module, statement: ast.stmt, name: str) -> ast.Call | Non
             if len(node.args) == 2 and not keywords & _STATED:
                 return node
     return None
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _other_addend(total: Value, dot: Value | None) -> Value | None:

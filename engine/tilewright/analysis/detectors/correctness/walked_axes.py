@@ -16,6 +16,7 @@ from tilewright.analysis.detectors.launch_sizes import Size, size_passed
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Access, Flow, Value
+from tilewright.python_syntax import is_name
 from tilewright.source.host import is_contiguous, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -193,11 +194,7 @@ def _may_be_alike(module: Module, launch: Launch, one: str, two: str) -> bool:
     for name, other in ((one, two), (two, one)):
         found = last_assigned(module, launch, name)
         value = None if found is None else found.value
-        if isinstance(value, ast.Call) and any(_is_named(part, other) for part in value.args):
+        if isinstance(value, ast.Call) and any(is_name(part, other) for part in value.args):
             return True
     nodes = [ast.Name(id=name, ctx=ast.Load()) for name in (one, two)]
     return all(is_contiguous(module, launch, node) for node in nodes)
-
-
-def _is_named(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name

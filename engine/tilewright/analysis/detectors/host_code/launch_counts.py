@@ -16,6 +16,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.model import HostGraph, Use
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Access, Flow, Loop, walk
+from tilewright.python_syntax import is_name
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -100,23 +101,19 @@ def _is_accumulation(body: Sequence[ast.stmt], name: str) -> bool:
 
 def _accumulates(node: ast.AST, name: str) -> bool:
     """Whether a node assigns nothing else to a name than a sum or an extreme with it."""
-    if isinstance(node, ast.AugAssign) and _names(node.target, name):
+    if isinstance(node, ast.AugAssign) and is_name(node.target, name):
         return isinstance(node.op, ast.Add)
-    if isinstance(node, ast.Assign) and any(_names(t, name) for t in node.targets):
+    if isinstance(node, ast.Assign) and any(is_name(t, name) for t in node.targets):
         return _combines(node.value, name)
     return True
 
 
-def _names(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
 def _combines(value: ast.expr, name: str) -> bool:
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        return _names(value.left, name) or _names(value.right, name)
+        return is_name(value.left, name) or is_name(value.right, name)
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         return value.func.attr in ("maximum", "minimum", "max", "min") and any(
-            _names(argument, name) for argument in value.args
+            is_name(argument, name) for argument in value.args
         )
     return False
 
