@@ -124,6 +124,14 @@ def is_name(node: ast.AST | None, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def parameter_defaults(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
+    """The parameters that a function names, in order, each with its default."""
+    positional = [*args.posonlyargs, *args.args]
+    needed: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults))
+    pairs = zip(positional, [*needed, *args.defaults], strict=True)
+    return [*pairs, *zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+
+
 def dotted_text(node: ast.AST) -> str | None:
     """``a.b.c`` as it is written; None of anything else."""
     if isinstance(node, ast.Name):

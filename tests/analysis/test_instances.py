@@ -228,3 +228,159 @@ def call(x):
     return y
 """
         assert all(not faults.unwritten for faults in _faults(text))
+
+
+COPY = """
+@triton.jit
+def copy(x, y, n, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + o, tl.load(x + o, mask=o < n), mask=o < n)
+
+def run(x, flag=None):
+    M, N = x.shape
+{body}
+    copy[(triton.cdiv(n, 64),)](x, y, n, B=64)
+    return y
+"""
+WHOLE = "n = M * N"
+
+
+def _copy(*lines: str) -> str:
+    return COPY.format(body="\n".join(f"    {line}" for line in lines))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("shape = [M]", "shape.append(N)", "y = torch.empty(shape)", WHOLE),
+        ("shape = [M, 1]", "shape[-1] = N", "y = torch.empty(shape)", WHOLE),
+        ("shape = [M, 1]", "shape[1] *= N", "y = torch.empty(shape)", WHOLE),
+        ("n = 3", "count = lambda m, n=1: m * n", "y = torch.empty(count(M, n=N))", WHOLE),
+        ("k = M", "count = lambda m, k=2: m * k", "y = torch.empty(count(N))", "n = 2 * N"),
+        ("n = 1", "y = torch.empty((n := M * N))"),
+        (
+            "for i in range(2):",
+            "    pass",
+            "else:",
+            "    N = 2 * N",
+            "y = torch.empty(M, N)",
+            WHOLE,
+        ),
+        ("n = M * N + 1", "x.unsqueeze_(0)", "y = torch.empty(x.shape[0], M, N)"),
+        ("y = torch.empty(M * N)", "n = M * (N - 1)", "flag.fill(y, n)"),
+    ],
+    ids=[
+        "append",
+        "element",
+        "changed element",
+        "argument by name",
+        "default",
+        "walrus",
+        "else",
+        "in place",
+        "filled elsewhere",
+    ],
+)
+def test_host_code_that_makes_the_right_number_of_elements_is_no_fault(
+    lines: tuple[str, ...],
+) -> None:
+    assert _faults(_copy(*lines)) == ()
+    assert _faults(_copy("y = torch.empty(M, N)", "n = M * N + 1")) != ()
+
+
+def test_a_condition_is_the_same_each_time_it_is_asked() -> None:
+    lines = ("y = torch.empty(M if flag else M * N)", "n = M", "if not flag:", "    n = M * N")
+    chosen = (
+        "if flag:",
+        "    y = torch.empty(M)",
+        "else:",
+        "    y = torch.empty(M, N)",
+        *lines[1:],
+    )
+    text = _copy(*chosen).replace("flag=None", "flag")
+    assert _faults(text) == ()
+
+
+def test_an_axis_counted_from_the_end_may_be_one_counted_from_the_start() -> None:
+    text = _copy("y = torch.empty(M, x.size(1))", WHOLE)
+    assert _faults(text.replace("M, N = x.shape", "M, N = x.size(0), x.shape[-1]")) == ()
+
+
+def test_lengths_in_a_list_and_powers_are_made_shorter_with_the_others() -> None:
+    text = _copy("y = torch.empty(M, N)", WHOLE).replace("x, y, n, B=64", "x, y, n")
+    text = text.replace(", B: tl.constexpr", "").replace("* B", "* 64").replace("(0, B)", "(0, 64)")
+    assert _faults(text.replace("cdiv(n, 64)", "cdiv(n, 2 ** 6)")) == ()
+    listed = "BLOCKS = (64, 128)\n" + text.replace("cdiv(n, 64)", "cdiv(n, BLOCKS[0])")
+    assert _faults(listed) == ()
+    assert _faults(listed.replace("BLOCKS[0]", "BLOCKS[1]")) != ()
+
+
+KERNEL = """
+@triton.jit
+def copy(x, y, lock, n, B: tl.constexpr):
+{body}
+
+def run(x):
+    n = x.numel()
+    y = torch.{made}
+    lock = torch.zeros(1, dtype=torch.int32)
+    copy[(triton.cdiv(n, 64),)](x, y, lock, n, B=64)
+    return y
+"""
+_AT = "o = tl.program_id(0) * B + tl.arange(0, B)"
+_POINTER = "tl.make_block_ptr({}, (n,), (1,), (tl.program_id(0) * B,), (B,), (0,))"
+
+
+@pytest.mark.parametrize(
+    ("made", "lines"),
+    [
+        (
+            "empty(n * 4, dtype=torch.uint8)",
+            (_AT, "p = y.to(tl.pointer_type(tl.int32))", "tl.store(p + o, 1, mask=o < n)"),
+        ),
+        (
+            "empty(n)",
+            (_AT, "p = (o - 1) // 2", "tl.store(y + o, tl.load(x + p, mask=o < n), mask=o < n)"),
+        ),
+        (
+            "empty(n)",
+            (
+                f"p = {_POINTER.format('x')}",
+                f"q = {_POINTER.format('y')}",
+                "tl.store(q, tl.load(p, None, None, (0,)), None, (0,))",
+            ),
+        ),
+        (
+            "zeros(64)",
+            (
+                "while tl.atomic_cas(lock, 0, 1) == 1:",
+                "    pass",
+                "o = tl.arange(0, B)",
+                "tl.store(y + o, tl.load(y + o) + tl.program_id(0))",
+                "tl.store(lock, 0)",
+            ),
+        ),
+        (
+            "empty(n)",
+            (
+                _AT,
+                "for k in range(30):",
+                "    x += 1",
+                "x -= 30",
+                "tl.store(y + o, tl.load(x + o, mask=o < n), mask=o < n)",
+            ),
+        ),
+    ],
+    ids=["cast pointer", "division towards 0", "checked by position", "lock", "long loop"],
+)
+def test_kernels_that_stay_within_their_tensors_are_no_fault(
+    made: str, lines: tuple[str, ...]
+) -> None:
+    assert _faults(KERNEL.format(body="\n".join(f"    {line}" for line in lines), made=made)) == ()
+
+
+def test_sizes_that_a_kernel_asserts_against_are_not_chosen() -> None:
+    body = (_AT, "{}", "tl.store(y + o, tl.load(x + o))")
+    text = KERNEL.format(body="\n".join(f"    {line}" for line in body), made="empty(n)")
+    assert _faults(text.format("tl.device_assert(n % B == 0)")) == ()
+    assert _faults(text.format("tl.device_assert(n > 0)")) != ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tilewright.python_syntax import is_name
+from tilewright.python_syntax import is_name, parameter_defaults
 from tilewright.signatures.roles import POINTERS, Role, roles_of
 from tilewright.signatures.shape_queries import (
     axis_asked,
@@ -106,17 +106,9 @@ def parameters_of(
     module: Module, function: ast.FunctionDef, *, skip: int = 0
 ) -> tuple[Parameter, ...]:
     """The parameters of a function, in order, without the first ``skip``."""
-    spec = function.args
-    given = [*spec.posonlyargs, *spec.args]
-    defaults: dict[str, ast.expr] = {
-        a.arg: d for a, d in zip(reversed(given), reversed(spec.defaults), strict=False)
-    }
-    defaults |= {
-        a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None
-    }
     reader = _Reader(module, function)
-    arguments = [*given[skip:], *spec.kwonlyargs]
-    return tuple(reader.read(argument, defaults.get(argument.arg)) for argument in arguments)
+    given = parameter_defaults(function.args)[skip:]
+    return tuple(reader.read(argument, default) for argument, default in given)
 
 
 class _Reader:

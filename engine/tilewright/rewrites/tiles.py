@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tilewright.analysis.per_kernel import Same, kept_by
+from tilewright.python_syntax import parameter_defaults
 from tilewright.rewrites.grid import division
 from tilewright.rewrites.model import Refusal
 from tilewright.rewrites.pointers import Shapes, pointer_of, stores_whole_blocks
@@ -322,12 +323,7 @@ def default_of(scope: Scope, name: str) -> ast.expr | None:
     """The default value of a function's parameter."""
     if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
-    arguments = [*scope.args.posonlyargs, *scope.args.args]
-    defaults = scope.args.defaults
-    found = dict(zip([a.arg for a in arguments][::-1], defaults[::-1], strict=False))
-    words = zip(scope.args.kwonlyargs, scope.args.kw_defaults, strict=True)
-    found |= {a.arg: d for a, d in words if d is not None}
-    return found.get(name)
+    return next((default for a, default in parameter_defaults(scope.args) if a.arg == name), None)
 
 
 def _options(kernel: Kernel, launch: Launch) -> Mapping[str, int | float | bool | str]:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tilewright.python_syntax import parameter_defaults
 from tilewright.signatures.host import Stated, host_code
 from tilewright.signatures.model import Assumption, Guess
 from tilewright.signatures.names import AXIS, DEPTH, FACTOR, FLAG, SIZE, STRIDE, TYPE
@@ -241,12 +242,7 @@ class _Guesser:
         return value if isinstance(value, int | float | bool | str) else None
 
     def _default_node(self, name: str) -> ast.expr | None:
-        spec = self._kernel.node.args
-        positional = [*spec.posonlyargs, *spec.args]
-        pairs = [
-            *zip(reversed(positional), reversed(spec.defaults), strict=False),
-            *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
-        ]
+        pairs = parameter_defaults(self._kernel.node.args)
         return next((default for argument, default in pairs if argument.arg == name), None)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilewright.python_syntax import parameter_defaults
 from tilewright.signatures.tensors import TensorReader, mentions
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Module
@@ -117,9 +118,7 @@ class _Reader:
     def _enter(self, function: ast.FunctionDef, line: int) -> None:
         spec = function.args
         positional = [*spec.posonlyargs, *spec.args]
-        defaults = zip(reversed(positional), reversed(spec.defaults), strict=False)
-        keywords = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-        for argument, default in [*defaults, *keywords]:
+        for argument, default in parameter_defaults(spec):
             if default is not None:
                 self._assign(argument.arg, default, keep_none=False)
         self._ask_caller(function, [argument.arg for argument in positional])

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from tilewright.python_syntax import parameter_defaults
 from tilewright.source.autotuning import AUTOTUNE, HEURISTICS, AutotuneReader
 from tilewright.source.environment import Environment
 from tilewright.source.facts import Function
@@ -253,20 +254,14 @@ def _name_range(node: ast.FunctionDef, index: LineIndex) -> Range:
 
 
 def _parameters(node: ast.FunctionDef, index: LineIndex, names: Names) -> tuple[Parameter, ...]:
-    args = node.args
-    positional = [*args.posonlyargs, *args.args]
-    defaults: dict[str, ast.expr | None] = {
-        a.arg: d for a, d in zip(reversed(positional), reversed(args.defaults), strict=False)
-    }
-    defaults.update({a.arg: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)})
     return tuple(
         Parameter(
             name=a.arg,
             is_constexpr=_is_constexpr(a.annotation, names),
-            default=_unparse(defaults.get(a.arg)),
+            default=_unparse(default),
             range=index.range_of(a),
         )
-        for a in [*positional, *args.kwonlyargs]
+        for a, default in parameter_defaults(node.args)
     )
 
 

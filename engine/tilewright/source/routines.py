@@ -4,6 +4,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from tilewright.python_syntax import parameter_defaults
 from tilewright.source.callables import Undecidable, bounded
 
 Scope = dict[str, Any]
@@ -41,8 +42,7 @@ def call(
         raise Undecidable
     names = [parameter.arg for parameter in (*given.args, *given.kwonlyargs)]
     scope: Scope = dict(zip((a.arg for a in given.args), arguments, strict=False))
-    defaults = zip(reversed(given.args), reversed(given.defaults), strict=False)
-    for parameter, default in (*defaults, *zip(given.kwonlyargs, given.kw_defaults, strict=True)):
+    for parameter, default in parameter_defaults(given):
         if parameter.arg not in scope and default is not None:
             scope[parameter.arg] = values.value(default)
     scope.update(keywords)

@@ -12,6 +12,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow, Loop, Value, walk
+from tilewright.python_syntax import parameter_defaults
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Launch, Module
@@ -112,12 +113,7 @@ def _default(module: Module, launch: Launch, name: ast.Name) -> ast.expr | None:
     if name.id.lower().startswith("max"):
         # A limit, which few calls reach.
         return None
-    args = host.args
-    positional = [*args.posonlyargs, *args.args]
-    first = len(positional) - len(args.defaults)
-    given = dict(zip(positional[first:], args.defaults, strict=True))
-    given |= {a: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d is not None}
-    return next((d for a, d in given.items() if a.arg == name.id), None)
+    return next((d for a, d in parameter_defaults(host.args) if a.arg == name.id), None)
 
 
 @detector("missing_persistent")

@@ -4,11 +4,11 @@ What is not modelled is ``UNKNOWN``. A condition that is unknown makes what it d
 """
 
 import ast
-from collections.abc import Callable, Iterator
-from enum import Enum
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tilewright.analysis.flow import assigned_names
+from tilewright.analysis.instances.hooks import End, Hooks
 from tilewright.analysis.instances.model import (
     UNKNOWN,
     Dim,
@@ -23,13 +23,16 @@ from tilewright.analysis.instances.model import (
 )
 from tilewright.analysis.instances.operators import (
     BUILTIN_CALLS,
+    CONTAINER_METHODS,
     FAILURES,
     PLAIN,
+    container_call,
     containers_in,
     has_unknown,
     is_block,
     plain_result,
 )
+from tilewright.python_syntax import parameter_defaults
 from tilewright.source.constants import ORDER, Undecidable
 from tilewright.source.constants import Evaluator as Constants
 from tilewright.source.model import Module
@@ -38,15 +41,7 @@ from tilewright.source.parse import module_constants
 _DEEPEST = 40
 
 
-class End(Enum):
-    """How a block of statements ended."""
-
-    RETURN = "return"
-    BREAK = "break"
-    CONTINUE = "continue"
-
-
-class Evaluator:
+class Evaluator(Hooks):
     """Evaluates expressions and statements; host functions and kernels add what is theirs."""
 
     def __init__(self, module: Module, steps: int, scale: int = 1) -> None:
@@ -72,6 +67,7 @@ class Evaluator:
             ast.List: lambda node: list(self._elements(node.elts)),
             ast.Dict: self._dict,
             ast.Lambda: lambda node: Function(node, self.env),
+            ast.NamedExpr: self._named_value,
         }
         self._statements: dict[type[ast.stmt], Callable[[Any], End | None]] = {
             ast.Assign: self._assign,
@@ -91,45 +87,14 @@ class Evaluator:
             ast.FunctionDef: self._function,
         }
 
-    # What hosts and kernels differ in.
-
-    def call(
-        self, node: ast.Call, function: Known, given: list[Known], named: dict[str, Known]
-    ) -> Known:
-        """The result of a call."""
-        raise NotImplementedError
-
-    def member(self, owner: Known, name: str) -> Known:
-        """``owner.name``."""
-        raise NotImplementedError
-
-    def item(self, node: ast.Subscript, owner: Known) -> Known:
-        """``owner[...]`` of what is no container of Python's."""
-        raise NotImplementedError
-
-    def computed(self, op: type[ast.operator], one: Known, two: Known) -> Known:
-        """An operation on what is no plain number."""
-        raise NotImplementedError
-
-    def compared(self, op: type[ast.cmpop], one: Known, two: Known) -> Known:
-        """A comparison of what is no plain number."""
-        raise NotImplementedError
-
-    def undecided(self, node: ast.If) -> End | None:
-        """Run what an unknown condition decides."""
-        raise NotImplementedError
-
-    def endless(self, node: ast.For | ast.While) -> None:
-        """Run a loop whose turns are not known."""
-        raise NotImplementedError
-
-    def asked_to_round(self, value: Known) -> None:
-        """A size is rounded to blocks, or bounds indices."""
-
     # Expressions.
 
     def scaled(self, value: Known) -> Known:
-        """A number that the text states; lengths of blocks are made smaller by ``scale``."""
+        """A value that the text states; lengths of blocks are made smaller by ``scale``."""
+        if isinstance(value, tuple | list):
+            return type(value)(map(self.scaled, value))
+        if isinstance(value, dict):
+            return {key: self.scaled(one) for key, one in value.items()}
         return value // self.scale if self.scale > 1 and is_block(value) else value
 
     def step(self) -> None:
@@ -152,9 +117,6 @@ class Evaluator:
         for _ in containers_in(result):
             self.step()
         return result
-
-    def failed(self, node: ast.expr) -> None:
-        """An operation is not one of Python's, or of what is modelled."""
 
     def _elements(self, nodes: list[ast.expr]) -> Iterator[Known]:
         for node in nodes:
@@ -217,12 +179,14 @@ class Evaluator:
             self.divided(one, two)
         return plain_result(op, one, two)
 
-    def divided(self, one: Known, two: Known) -> None:
-        """The remainder of a number is asked for."""
-
     def _unary(self, node: ast.UnaryOp) -> Known:
         value = self.value(node.operand)
-        if isinstance(node.op, ast.Not):
+        if isinstance(node.op, ast.UAdd):
+            return value
+        # ``~`` of a condition on numbers is that of a lane, and not Python's of a bool.
+        if isinstance(node.op, ast.Not) or (
+            isinstance(node.op, ast.Invert) and isinstance(value, bool)
+        ):
             truth = self.truth(value)
             return UNKNOWN if truth is None else not truth
         if isinstance(value, int | float):
@@ -236,6 +200,7 @@ class Evaluator:
         result: Known = True
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.value(right_node)
+            self.bounds(node, left, right)
             step = self.comparison(type(op), left, right)
             if len(node.ops) == 1:
                 return step
@@ -318,6 +283,14 @@ class Evaluator:
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         if isinstance(function, Dotted) and function.name in BUILTIN_CALLS and not named:
             return self._builtin(function.name, given)
+        if isinstance(function, Function):
+            return self.apply(function, given, named)
+        if (
+            isinstance(function, Method)
+            and isinstance(function.owner, list | dict)
+            and function.name in CONTAINER_METHODS
+        ):
+            return container_call(function.owner, function.name, given, named)
         return self.call(node, function, given, named)
 
     def _builtin(self, name: str, given: list[Known]) -> Known:
@@ -330,13 +303,22 @@ class Evaluator:
             return given[0]
         return BUILTIN_CALLS[name](*given)
 
-    def apply(self, function: Function, given: list[Known]) -> Known:
+    def apply(
+        self,
+        function: Function,
+        given: list[Known],
+        named: Mapping[str, Known] | None = None,
+    ) -> Known:
         """The result of a lambda, or of a function of the text."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise Unfollowed("too deep")
-        names = [argument.arg for argument in function.node.args.args]
-        outer, self.env = self.env, {**function.env, **dict(zip(names, given, strict=False))}
+        outer, self.env = self.env, function.env
+        own = {
+            argument.arg: UNKNOWN if default is None else self.value(default)
+            for argument, default in parameter_defaults(function.node.args)
+        }
+        self.env = {**function.env, **own, **dict(zip(own, given, strict=False)), **(named or {})}
         held, self.result = self.result, None
         try:
             if isinstance(function.node, ast.Lambda):
@@ -376,8 +358,8 @@ class Evaluator:
             self.bind(node.target, self.value(node.value))
 
     def _augmented(self, node: ast.AugAssign) -> None:
-        if isinstance(node.target, ast.Name):
-            before = self.value(ast.Name(node.target.id, ast.Load()))
+        if isinstance(node.target, ast.Name) or self._held(node.target) is not None:
+            before = self.value(node.target)
             try:
                 result = self.operation(type(node.op), before, self.value(node.value))
             except FAILURES:
@@ -387,8 +369,10 @@ class Evaluator:
             self.changed(node.target)
             self.value(node.value)
 
-    def changed(self, target: ast.expr) -> None:
-        """Something writes through a name."""
+    def _held(self, target: ast.expr) -> Known:
+        """The list or dictionary that a target is an element of."""
+        held = self.value(target.value) if isinstance(target, ast.Subscript) else None
+        return held if isinstance(held, list | dict) else None
 
     def bind(self, target: ast.expr, value: Known) -> None:
         """Give a target its value."""
@@ -401,6 +385,8 @@ class Evaluator:
                     self.bind(part, one)
             case ast.Starred(value=inner):
                 self.bind(inner, UNKNOWN)
+            case ast.Subscript(slice=index) if (held := self._held(target)) is not None:
+                container_call(held, "__setitem__", [self.value(index), value])
             case _:
                 self.changed(target)
 
@@ -410,6 +396,11 @@ class Evaluator:
         if isinstance(value, tuple | list) and len(value) == len(parts) and not starred:
             return list(value)
         return [UNKNOWN] * len(parts)
+
+    def _named_value(self, node: ast.NamedExpr) -> Known:
+        value = self.value(node.value)
+        self.bind(node.target, value)
+        return value
 
     def _expression(self, node: ast.Expr) -> None:
         self.value(node.value)
@@ -431,19 +422,15 @@ class Evaluator:
         if not isinstance(over, range | tuple | list):
             self.endless(node)
             return None
-        for value in self.turns(over):
+        for value in self.turns(node, over):
             self.step()
             self.bind(node.target, value)
             end = self.run(node.body)
             if end is End.BREAK:
-                break
+                return None
             if end is End.RETURN:
                 return end
-        return None
-
-    def turns(self, over: Any) -> Iterator[Known]:
-        """The turns of a loop that are evaluated."""
-        return iter(over)
+        return self.run(node.orelse)
 
     def _while(self, node: ast.While) -> End | None:
         while True:
@@ -451,7 +438,9 @@ class Evaluator:
             if truth is None:
                 self.endless(node)
                 return None
-            end = self.run(node.body) if truth else End.BREAK
+            if not truth:
+                return self.run(node.orelse)
+            end = self.run(node.body)
             if end is End.BREAK:
                 return None
             if end is End.RETURN:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewright.analysis.instances.evaluator import End, Evaluator
+from tilewright.analysis.instances.evaluator import Evaluator
+from tilewright.analysis.instances.hooks import End
 from tilewright.analysis.instances.model import (
     UNKNOWN,
     Dim,
@@ -24,6 +25,7 @@ from tilewright.analysis.instances.model import (
     strides_of,
 )
 from tilewright.analysis.instances.sizes import UNITS, Sizes
+from tilewright.python_syntax import parameter_defaults
 from tilewright.source.model import Launch, Module
 
 _STEPS = 2000
@@ -33,7 +35,9 @@ _SAME_SHAPE = frozenset(
     ("to", "float", "half", "bfloat16", "double", "int", "long", "clone", "cuda", "cpu", "abs",
      "exp", "neg", "type", "bool", "sigmoid", "log", "sqrt")
 )  # fmt: skip
-_ITSELF = frozenset(("detach", "requires_grad_", "data", "squeeze_"))
+_RESHAPES = frozenset(
+    ("resize_", "resize_as_", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_", "set_")
+)
 _ASKED = frozenset(
     ("dtype", "device", "is_cuda", "requires_grad", "type", "element_size", "itemsize", "dim",
      "ndim", "is_contiguous", "get_device", "is_floating_point", "data_ptr", "stride", "shape",
@@ -47,7 +51,6 @@ class Call:
     """A launch with the values of its arguments."""
 
     launch: Launch
-    grid: tuple[int, ...]
     arguments: dict[str, Known]
 
 
@@ -70,22 +73,13 @@ class Host(Evaluator):
     def evaluate(self, on_launch: Callable[[Call], None]) -> None:
         """Run the function; ``on_launch`` is called at each launch, when it is made."""
         self._on_launch = on_launch
-        args = self._node.args
-        plain = [*args.posonlyargs, *args.args]
-        defaults: list[ast.expr | None] = [None] * (len(plain) - len(args.defaults))
-        given = [*zip(plain, [*defaults, *args.defaults], strict=True)]
-        given += zip(args.kwonlyargs, args.kw_defaults, strict=True)
-        for argument, default in given:
+        for argument, default in parameter_defaults(self._node.args):
             value = UNKNOWN if default is None else self.value(default)
             self.env[argument.arg] = self._parameter(argument.arg, value)
         self.run(self._node.body)
 
     def _parameter(self, name: str, default: Known) -> Known:
-        if isinstance(default, bool | str):
-            return default if self.sizes.takes_branch or isinstance(default, str) else not default
-        if isinstance(default, int | float) and default is not UNKNOWN:
-            return default
-        return Open(name, default)
+        return default if isinstance(default, bool | str | int | float) else Open(name, default)
 
     # What parameters stand for.
 
@@ -155,25 +149,21 @@ class Host(Evaluator):
         return self.comparison(op, *plain)
 
     def same(self, one: Known, two: Known) -> bool | None:
-        if isinstance(one, Open) and two is None:
-            return not self.sizes.takes_branch if one.default is None else False
-        if isinstance(one, Tensor) and two is None:
+        if isinstance(one, Open | Tensor) and two is None:
             return False
         return super().same(one, two)
 
     def truth(self, value: Known) -> bool | None:
-        if isinstance(value, Open) and value.default is None:
-            return self.sizes.takes_branch
-        return super().truth(value)
+        is_option = isinstance(value, Open) and value.default is None
+        return True if is_option else super().truth(value)
 
     def undecided(self, node: ast.If) -> End | None:
-        """Run the branch that launches the kernel; none where both or neither does."""
+        """Run the first branch, of ``not`` the second: a condition stays what it is taken for."""
         if node.body and isinstance(node.body[-1], ast.Raise):
             return self.run(node.orelse)
         if self._depends_on_sizes(node.test):
             raise Unfollowed("an unknown condition about sizes")
-        first, second = node.body, node.orelse
-        return self.run(first if self.sizes.takes_branch else second)
+        return self.run(node.orelse if _is_negated(node.test) else node.body)
 
     def _depends_on_sizes(self, test: ast.expr) -> bool:
         asked = {
@@ -193,7 +183,7 @@ class Host(Evaluator):
         self._share_named(node)
         self.forget([node])
 
-    def turns(self, over: Any) -> Iterator[Known]:
+    def turns(self, node: ast.For, over: Any) -> Iterator[Known]:
         if len(over) > _TURNS:
             raise Unfollowed("a long loop")
         return iter(over)
@@ -204,7 +194,10 @@ class Host(Evaluator):
     def _share_named(self, node: ast.AST) -> None:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name):
-                self._share(self.env.get(inner.id))
+                value = self.env.get(inner.id)
+                self._share(value)
+                if isinstance(value, list | dict):
+                    self.env[inner.id] = UNKNOWN
 
     def _share(self, value: Known) -> None:
         """Something that is not evaluated gets a value, and may write through it."""
@@ -294,8 +287,6 @@ class Host(Evaluator):
         if launch is not None:
             self._launched(launch, given, named)
             return None
-        if isinstance(function, Function):
-            return self.apply(function, given)
         if isinstance(function, Dotted):
             return self._called(node, function.name, given, named)
         if isinstance(function, Method) and not isinstance(function.owner, Unknown):
@@ -377,19 +368,21 @@ class Host(Evaluator):
         self, node: ast.Call, method: Method, given: list[Known], named: dict[str, Known]
     ) -> Known:
         name, owner = method.name, method.owner
-        if isinstance(owner, dict) and name == "get":
-            return owner.get(given[0], given[1] if len(given) > 1 else None)
+        if isinstance(owner, Open) and owner.tensor is None:
+            self._share([*given, *named.values()])  # it may be no tensor
         tensor = self.tensor(owner)
+        if tensor is not None and name in _RESHAPES:
+            raise Unfollowed("a tensor gets another shape")
         if tensor is None or (name.endswith("_") and not name.startswith("_")):
             self._share([owner, *given, *named.values()])
             return tensor if tensor is not None else UNKNOWN
         if name in ("size", "stride", "numel", "nelement"):
             return self._asked(owner, tensor, name, given)
-        if name.startswith("new_"):
+        if name.startswith("new_") and name.removeprefix("new_") in _MADE:
             return self._made(node, given, named, name.removeprefix("new_"))
         if name == "is_contiguous":
             return tensor.strides is None or tensor.strides == strides_of(tensor.shape or ())
-        if name in _ITSELF:
+        if name == "detach":
             return tensor
         return self._derived(node, owner, tensor, name, given)
 
@@ -475,9 +468,8 @@ class Host(Evaluator):
             raise Unfollowed("arguments that are not written out")
         arguments = {name: self.value(node) for name, node in launch.arguments.items()}
         arguments = {name: self._passed(value) for name, value in arguments.items()}
-        call = Call(launch, (), arguments)
         if self._on_launch is not None:
-            self._on_launch(call)
+            self._on_launch(Call(launch, arguments))
 
     def _passed(self, value: Known) -> Known:
         if isinstance(value, Open):
@@ -497,3 +489,12 @@ class Host(Evaluator):
         if not numbers or not all(isinstance(n, int) for n in numbers):
             raise Unfollowed("an unknown grid")
         return tuple(numbers)
+
+
+def _is_negated(test: ast.expr) -> bool:
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return not _is_negated(inner)
+        case ast.Compare(ops=[ast.NotEq()]):
+            return True
+    return False

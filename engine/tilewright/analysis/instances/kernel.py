@@ -1,16 +1,15 @@
 """One program of a kernel at chosen sizes: which elements it reads and writes."""
 
 import ast
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tilewright.analysis.instances.evaluator import End
+from tilewright.analysis.instances.hooks import End
 from tilewright.analysis.instances.memory import Memory
 from tilewright.analysis.instances.model import (
     UNKNOWN,
     Dotted,
-    Function,
-    Infeasible,
     Known,
     Method,
     Open,
@@ -20,7 +19,7 @@ from tilewright.analysis.instances.model import (
     Unknown,
     keys_of,
 )
-from tilewright.analysis.instances.operators import BINARY, BUILTINS
+from tilewright.analysis.instances.operators import BINARY, BUILTINS, remainder, truncated
 from tilewright.analysis.instances.record import Program, Record
 from tilewright.analysis.instances.sizes import Sizes
 from tilewright.analysis.instances.tiles import (
@@ -50,8 +49,16 @@ _LIKE_FIRST = frozenset(
      "associative_scan", "umulhi", "sqrt_rn", "tanh", "associative_scan")
 )  # fmt: skip
 _ITSELF = frozenset(("cast", "to", "multiple_of", "max_contiguous", "max_constancy", "constexpr"))
+_CASTS = frozenset(("cast", "to"))
+_DEMANDS = frozenset(("static_assert", "device_assert", "assume"))
 _ORDERED = frozenset(("debug_barrier", "inline_asm_elementwise"))
 _CHECKED = frozenset(("make_tensor_descriptor", "_experimental_make_tensor_descriptor"))
+
+_COMPUTED: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    **BINARY,
+    ast.FloorDiv: truncated,
+    ast.Mod: remainder,
+}
 
 
 class KernelPrograms(Memory):
@@ -107,6 +114,11 @@ class KernelPrograms(Memory):
 
     # Hooks of the evaluator.
 
+    def operation(self, op: type[ast.operator], one: Known, two: Known) -> Known:
+        if op in (ast.FloorDiv, ast.Mod) and (_is_negative(one) or _is_negative(two)):
+            return UNKNOWN  # constants of the kernel divide as in Python, other numbers as in C
+        return super().operation(op, one, two)
+
     def failed(self, node: ast.expr) -> None:
         self.record.is_complete = False
 
@@ -123,13 +135,11 @@ class KernelPrograms(Memory):
         if isinstance(one, Pointer):
             is_moved = op in (ast.Add, ast.Sub) and not isinstance(two, Pointer | Dotted)
             return Pointer(one.tensor, self.operation(op, one.offset, two)) if is_moved else UNKNOWN
-        if isinstance(one, Unknown | Dotted | BlockPointer) or isinstance(
-            two, Unknown | Dotted | BlockPointer
-        ):
-            return self._partly(op, one, two)
+        if any(isinstance(side, Unknown | Dotted | BlockPointer) for side in (one, two)):
+            return UNKNOWN
         if op is ast.Mod:
             self.divided(one, two)
-        function: Callable[[Any, Any], Any] = BINARY[op]
+        function = _COMPUTED[op]
         if op is ast.BitAnd:
             return self._logical(both, one, two, "and")
         if op is ast.BitOr:
@@ -142,10 +152,6 @@ class KernelPrograms(Memory):
         result = elementwise(function, one, two, name, self.lanes)
         self.steps -= len(result.data or ()) // 16
         return result
-
-    def _partly(self, op: type[ast.operator], one: Known, two: Known) -> Known:
-        """An operation with something unknown, which may be a tile of any shape."""
-        return UNKNOWN
 
     def _logical(
         self, function: Callable[[Any, Any], Any], one: Known, two: Known, name: str
@@ -163,12 +169,11 @@ class KernelPrograms(Memory):
             return self._elementwise(ORDER[op], one, two, op.__name__)
         return UNKNOWN
 
-    def _compare(self, node: ast.Compare) -> Known:
+    def bounds(self, node: ast.Compare, one: Known, two: Known) -> None:
         if len(node.ops) == 1 and not isinstance(node.ops[0], ast.Eq | ast.NotEq):
-            for side, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+            for value, other in ((one, node.comparators[0]), (two, node.left)):
                 if not isinstance(other, ast.Constant):
-                    self.asked_to_round(self.value(side))
-        return super()._compare(node)
+                    self.asked_to_round(value)
 
     def same(self, one: Known, two: Known) -> bool | None:
         if isinstance(one, Pointer | Tile) and two is None:
@@ -198,10 +203,11 @@ class KernelPrograms(Memory):
         self.forget([node])
         self.unsure -= 1
 
-    def turns(self, over: Any) -> Iterator[Known]:
+    def turns(self, node: ast.For, over: Any) -> Iterator[Known]:
         for count, value in enumerate(over):
             if count >= _TURNS:
                 self.record.is_complete = False
+                self.forget([node])
                 return
             yield value
 
@@ -210,7 +216,7 @@ class KernelPrograms(Memory):
             if name == "shape":
                 return owner.shape
             if name == "T":
-                return self._turned(owner, list(range(len(owner.shape)))[::-1])
+                return transposed(owner, list(range(len(owner.shape)))[::-1])
         return owner if name == "value" and isinstance(owner, int) else UNKNOWN
 
     def item(self, node: ast.Subscript, owner: Known) -> Known:
@@ -238,8 +244,6 @@ class KernelPrograms(Memory):
     def call(
         self, node: ast.Call, function: Known, given: list[Known], named: dict[str, Known]
     ) -> Known:
-        if isinstance(function, Function):
-            return self.apply(function, given)
         if isinstance(function, Method):
             return self._named(node, function.name, [function.owner, *given], named)
         if not isinstance(function, Dotted):
@@ -302,7 +306,10 @@ class KernelPrograms(Memory):
             plain = [value for value in given if isinstance(value, int)]
             return range(*plain) if len(plain) == len(given) else UNKNOWN
         if name in _ITSELF:
-            return given[0]
+            # A pointer to elements of another size counts other elements.
+            return UNKNOWN if name in _CASTS and isinstance(given[0], Pointer) else given[0]
+        if name in _DEMANDS:
+            return self.demand(node.args[0])
         if name in self._calls:
             return self._calls[name](node, given, named)
         if name in ("make_block_ptr", "advance") or name in _CHECKED:
@@ -318,12 +325,14 @@ class KernelPrograms(Memory):
             moved = given[1] if isinstance(given[1], tuple | list) else ()
             if len(moved) == len(given[0].block):
                 given = [self.at(given[0], tuple(moved)), *given[2:]]
-        if name.startswith("atomic_cas"):
+        if name == "atomic_cas":
+            # It takes a lock, or its loop stores.
+            self.record.is_ordered, self.record.is_complete = True, False
             return UNKNOWN
         kind = name if name in ("load", "store") else "atomic"
-        order = ("pointer", "mask", "other") if kind == "load" else ("pointer", "value", "mask")
-        if any(k in named for k in ("volatile", "cache_modifier", "sem")) and kind != "load":
-            self.record.is_ordered = self.record.is_ordered or "sem" in named
+        order: tuple[str, ...] = ("pointer", "value", "mask", "boundary_check")
+        if kind == "load":
+            order = ("pointer", "mask", "other", "boundary_check")
         if "volatile" in named:
             self.record.is_ordered = True
         return self.access(node, kind, {**dict(zip(order, given, strict=False)), **named})
@@ -345,8 +354,7 @@ class KernelPrograms(Memory):
         if not isinstance(start, int) or not isinstance(end, int):
             return UNKNOWN
         extent = int(end) - int(start)
-        if extent < 1 or extent & (extent - 1):
-            raise Infeasible("a tile of that length", length=extent)
+        self.demand_powers((extent,))
         lanes = self.lanes.of(extent)
         return Tile((extent,), (len(lanes),), [start + lane for lane in lanes])
 
@@ -395,19 +403,14 @@ class KernelPrograms(Memory):
         order: Known = list(given[1:]) or list(range(len(given[0].shape)))[::-1]
         if len(order) == 1 and isinstance(order[0], tuple | list):
             order = order[0]
-        return self._turned(given[0], list(order))
-
-    def _turned(self, tile: Tile, order: list[int]) -> Tile:
-        return transposed(tile, order)
+        return transposed(given[0], list(order))
 
     def _full(self, node: ast.Call, given: list[Known], named: dict[str, Known]) -> Known:
         shape = given[0] if given else named.get("shape", UNKNOWN)
         if not isinstance(shape, tuple | list) or not all(isinstance(n, int) for n in shape):
             return UNKNOWN
         sizes = tuple(int(n) for n in shape)
-        for extent in sizes:
-            if extent < 1 or extent & (extent - 1):
-                raise Infeasible("a tile of that length", length=extent)
+        self.demand_powers(sizes)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         value = 0
         if name == "full":
@@ -415,10 +418,7 @@ class KernelPrograms(Memory):
         if not isinstance(value, int | float):
             return self.tile(sizes, id(value))
         counts = self.lanes.counts(sizes)
-        total = 1
-        for count in counts:
-            total *= count
-        return Tile(sizes, counts, [value] * total)
+        return Tile(sizes, counts, [value] * math.prod(counts))
 
     def _shaped(self, name: str, given: list[Known], named: dict[str, Known]) -> Known:
         """Functions of which the shape alone is followed."""
@@ -458,3 +458,7 @@ class KernelPrograms(Memory):
             data = None if tile.data is None else with_unknown(tile, counts)
             return Tile(sizes, counts, data, origin)
         return self.tile(sizes, origin)
+
+
+def _is_negative(value: Known) -> bool:
+    return isinstance(value, int | float) and value < 0

@@ -74,6 +74,7 @@ class Memory(Evaluator):
         value: Known,
     ) -> None:
         origin = value.identity() if isinstance(value, Tile) else hash(repr(value))
+        self.steps -= len(active) // 16
         held = shape_of(value)
         is_one = held is not None and all(extent == 1 for extent in held)
         is_sure, storage = self.unsure == 0, tensor.storage
@@ -93,16 +94,17 @@ class Memory(Evaluator):
         if not all(isinstance(extent, int) for extent in block):
             return UNKNOWN
         offsets = given.get("offsets", (0,) * len(block))
-        self._demand_powers(tuple(block))
+        self.demand_powers(tuple(block))
         return BlockPointer(
             base, tuple(parts[0] or ()), tuple(parts[1] or ()), tuple(offsets), tuple(block),
             is_checked,
         )  # fmt: skip
 
-    def _demand_powers(self, block: tuple[int, ...]) -> None:
-        for extent in block:
+    def demand_powers(self, shape: tuple[int, ...]) -> None:
+        """Raise Infeasible for a tile of another length than a power of two."""
+        for extent in shape:
             if extent < 1 or extent & (extent - 1):
-                raise Infeasible("a block of that length", length=extent)
+                raise Infeasible("a tile of that length", length=extent)
 
     def advanced(self, pointer: Known, steps: Known) -> Known:
         """``tl.advance``."""

@@ -56,6 +56,39 @@ def containers_in(value: object, depth: int = 0) -> Iterator[object]:
             yield from containers_in(part, depth + 1)
 
 
+CONTAINER_METHODS = frozenset(
+    ("append", "extend", "insert", "pop", "index", "count", "reverse", "copy", "get", "update",
+     "setdefault", "clear", "remove", "sort", "popitem")
+)  # fmt: skip
+
+
+def container_call(
+    owner: Any, name: str, given: list[Any], named: Mapping[str, Any] | None = None
+) -> Any:
+    """``owner.name(...)`` of a list or dictionary, which may change it.
+
+    Raises Unfollowed where what it holds afterwards is not known.
+    """
+    added = sum(len(part) for part in given if isinstance(part, tuple | list | dict))
+    is_open = isinstance(given[0], Unknown) if given and name != "append" else False
+    if is_open or len(owner) + added > LONGEST:
+        raise Unfollowed("a list is changed")
+    try:
+        return getattr(owner, name)(*given, **(named or {}))
+    except FAILURES as error:
+        raise Unfollowed("a list is changed") from error
+
+
+def truncated(one: Any, two: Any) -> Any:
+    """``one // two`` of numbers that a kernel computes: towards 0, unlike Python's."""
+    return one // two if (one < 0) == (two < 0) else -(-one // two)
+
+
+def remainder(one: Any, two: Any) -> Any:
+    """``one % two`` of numbers that a kernel computes, with the sign of ``one``."""
+    return one - two * truncated(one, two)
+
+
 def is_block(value: object) -> bool:
     """Whether a number may be the length of a block: a power of two of some size."""
     return type(value) is int and value >= LEAST_BLOCK and value.bit_count() == 1

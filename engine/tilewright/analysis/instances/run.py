@@ -317,7 +317,7 @@ def _blocks(nodes: Iterable[ast.AST]) -> Iterator[int]:
 def _scale(module: Module, kernel: Kernel, function: ast.FunctionDef) -> int:
     """What all lengths of blocks can be divided by, so that few lanes tell the same.
 
-    1 where bits of indices are taken: their number does not follow.
+    1 where bits of indices are taken, or powers of numbers: these do not follow.
     """
     functions = [function, kernel.node, *(helper.node for helper in module.helpers_of(kernel))]
     nodes = [node for outer in functions for node in nodes_of(outer)]
@@ -338,9 +338,12 @@ def _scale(module: Module, kernel: Kernel, function: ast.FunctionDef) -> int:
 
 
 def _takes_bits(node: ast.AST) -> bool:
-    if not isinstance(node, ast.BinOp) or not isinstance(node.right, ast.Constant):
-        return False
-    return isinstance(node.op, ast.RShift | ast.LShift | ast.BitAnd)
+    match node:
+        case ast.BinOp(op=ast.RShift() | ast.LShift() | ast.BitAnd(), right=ast.Constant()):
+            return True
+        case ast.BinOp(op=ast.Pow(), left=ast.Constant()):
+            return True
+    return False
 
 
 def _pointers(module: Module, kernel: Kernel) -> frozenset[str]:

@@ -40,7 +40,6 @@ class Sizes:
         ranks: the number of axes of tensors whose shape is taken apart.
         flat: tensors of which the number of elements is asked for.
         scale: what the lengths of blocks are divided by.
-        takes_branch: which side of a condition runs that the text does not decide.
         is_least: numbers that the caller chooses are 1.
         is_padded: rows of the tensors given are further apart than they are long.
     """
@@ -54,7 +53,6 @@ class Sizes:
     ranks: dict[str, int] = field(default_factory=dict)
     flat: set[str] = field(default_factory=set)
     scale: int = 1
-    takes_branch: bool = True
     is_least: bool = False
     is_padded: bool = False
     _chosen: dict[str, int] = field(default_factory=dict)
@@ -71,14 +69,18 @@ class Sizes:
         return Dim(self._chosen[key], frozenset((key,)))
 
     def _reject_contradiction(self, key: str) -> None:
-        """Raise Unfollowed for a number of elements chosen apart from the axes of the tensor."""
-        tensor, is_axis, _ = key.removesuffix("#").partition(".")
-        others = (one for one in self._chosen if one.removesuffix("#").split(".")[0] == tensor)
-        if any(
-            (one.endswith("#") and bool(is_axis)) or ("." in one and key.endswith("#"))
-            for one in others
-        ):
-            raise Unfollowed("the number of elements and an axis of a tensor of any rank")
+        """Raise Unfollowed for two sizes of a tensor of any rank that depend on each other.
+
+        These are its number of elements and an axis, and an axis counted from each end, the first
+        and the last one aside.
+        """
+        tensor, is_axis, axis = key.removesuffix("#").partition(".")
+        for one in self._chosen:
+            other, other_is_axis, other_axis = one.removesuffix("#").partition(".")
+            if other != tensor or key == one:
+                continue
+            if is_axis != other_is_axis or (is_axis and _may_be_one(int(axis), int(other_axis))):
+                raise Unfollowed("two sizes of a tensor of any rank")
 
     def asked(self, keys: Iterable[str]) -> None:
         """The text rounds these sizes up, or compares indices with them."""
@@ -132,6 +134,11 @@ class Sizes:
         else:
             choice = tuple(self.block * n for n in (1, 2, 4)) if self.block > 1 else _POWERS
         return next((number for number in choice if number not in taken), choice[0])
+
+
+def _may_be_one(axis: int, other: int) -> bool:
+    """Whether two numbers may be of one axis, where a tensor has more than one."""
+    return min(axis, other) < 0 <= max(axis, other) and abs(axis - other) > 1
 
 
 def _spelled(key: str) -> str:

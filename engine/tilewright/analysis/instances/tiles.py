@@ -152,10 +152,7 @@ def _identity(value: Known) -> int:
 
 def _data(value: Known, counts: tuple[int, ...]) -> list[Any] | None:
     if not isinstance(value, Tile):
-        total = 1
-        for count in counts:
-            total *= count
-        return [value] * total if isinstance(value, int | float) else None
+        return [value] * math.prod(counts) if isinstance(value, int | float) else None
     if value.data is None:
         return None
     return value.data if value.counts == counts else spread(value, counts)
@@ -164,12 +161,7 @@ def _data(value: Known, counts: tuple[int, ...]) -> list[Any] | None:
 def with_unknown(tile: Known, counts: tuple[int, ...]) -> list[Any]:
     """The lanes of a tile or number, None for those that are not known."""
     found = _data(tile, counts)
-    if found is not None:
-        return found
-    total = 1
-    for count in counts:
-        total *= count
-    return [None] * total
+    return [None] * math.prod(counts) if found is None else found
 
 
 def both(one: Any, two: Any) -> Any:

@@ -11,6 +11,7 @@ from tilewright.analysis.nki.model import Fact, View
 from tilewright.analysis.nki.state import Frame, Result, State
 from tilewright.analysis.nki.statements import run_block
 from tilewright.analysis.nki.values import Literal, Many, Value
+from tilewright.python_syntax import parameter_defaults
 from tilewright.source.model import Module
 
 _MOST_CALLS = 64
@@ -56,7 +57,8 @@ def _enter(
     values: Mapping[str, Value],
 ) -> None:
     """Give the parameters their arguments, or their defaults."""
-    for name, default in _parameters(function).items():
+    for argument, default in parameter_defaults(function.args):
+        name = argument.arg
         if name in values:
             state.bind(name, facts[name], None)
             state.env[name] = values[name]
@@ -65,16 +67,6 @@ def _enter(
                 value = value_of(state, default)
             state.bind(name, state.flow.fact(default), None)
             state.env[name] = value
-
-
-def _parameters(function: ast.FunctionDef) -> dict[str, ast.expr | None]:
-    args = function.args
-    positional = [*args.posonlyargs, *args.args]
-    without = len(positional) - len(args.defaults)
-    defaults = [None] * without + list(args.defaults)
-    pairs = [*zip(positional, defaults, strict=True)]
-    pairs += zip(args.kwonlyargs, args.kw_defaults, strict=True)
-    return {parameter.arg: default for parameter, default in pairs}
 
 
 def _bound(call: Call, function: ast.FunctionDef) -> dict[str, ast.expr] | None:
@@ -88,7 +80,7 @@ def _bound(call: Call, function: ast.FunctionDef) -> dict[str, ast.expr] | None:
         return None
     given = dict(zip(positional, call.node.args, strict=False))
     given |= {k.arg: k.value for k in call.node.keywords if k.arg is not None}
-    known = _parameters(function)
+    known = {a.arg: default for a, default in parameter_defaults(function.args)}
     missing = [name for name, default in known.items() if default is None and name not in given]
     return None if missing or not given.keys() <= known.keys() else given
 

@@ -12,6 +12,7 @@ from tilewright.analysis.nki.flow import Flow
 from tilewright.analysis.nki.model import NOTHING_KNOWN, Fact, Kind, Memory, Origin, Shape
 from tilewright.analysis.nki.state import State, whole
 from tilewright.analysis.nki.values import UNKNOWN, Literal, Value
+from tilewright.python_syntax import parameter_defaults
 from tilewright.source.names import Names
 
 _PLAIN = frozenset({"int", "float", "bool", "str", "tuple", "list", "dict"})
@@ -33,12 +34,7 @@ def bind_parameters(
     state: State, node: ast.FunctionDef, launched: Mapping[str, Given] | None = None
 ) -> None:
     """Put a kernel's parameters into the environment, with the arguments of a launch if any."""
-    parts = node.args
-    positional = [*parts.posonlyargs, *parts.args]
-    without = len(positional) - len(parts.defaults)
-    defaults: list[ast.expr | None] = [*([None] * without), *parts.defaults]
-    given = list(zip(positional, defaults, strict=True))
-    given += zip(parts.kwonlyargs, parts.kw_defaults, strict=True)
+    given = parameter_defaults(node.args)
     ranks = _ranks(node, {p.arg for p, _ in given})
     for parameter, default in given:
         name = parameter.arg
@@ -58,7 +54,7 @@ def bind_parameters(
             name, shape, Memory.HBM, origin=Origin.PARAMETER, zeroed=True, node=parameter
         )
         state.env[name] = whole(made)
-    for extra in (parts.vararg, parts.kwarg):
+    for extra in (node.args.vararg, node.args.kwarg):
         if extra is not None:
             state.bind(extra.arg, NOTHING_KNOWN, None)
 
