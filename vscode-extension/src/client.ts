@@ -79,9 +79,9 @@ function middleware(
     handleWorkDoneProgress: (token, params, next) => progress.handle(token, params, () => next(token, params)),
     window: {
       // A page of Tilewright's is to be read, not edited.
-      showDocument: async (params, next) => {
+      showDocument: async (params, token, next) => {
         if (!params.uri.endsWith(".md")) {
-          return next(params, new vscode.CancellationTokenSource().token);
+          return next(params, token);
         }
         await vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.parse(params.uri, true));
         return { success: true };

@@ -1,7 +1,7 @@
 /** Questions asked with a quick pick. */
 import * as vscode from "vscode";
 import { configuredTargets } from "./settings";
-import { DEFAULT_TARGETS, targetChoices, type Told } from "./targets";
+import { DEFAULT_TARGETS, figuresOf, targetChoices, type Told } from "./targets";
 
 /** Which chip to optimize for, the file's own first; undefined when the person turned away. */
 export async function pickTarget(document: vscode.Uri, told?: Told): Promise<string | undefined> {
@@ -10,6 +10,7 @@ export async function pickTarget(document: vscode.Uri, told?: Told): Promise<str
   const items = targetChoices([...own, ...(offered.length > 0 ? offered : DEFAULT_TARGETS)]).map((choice) => ({
     label: choice.label,
     description: choice.target,
+    detail: figuresOf(choice.target, told),
   }));
   const picked = await vscode.window.showQuickPick(items, {
     title: "Optimize Kernel for…",

@@ -32,6 +32,13 @@ export interface Told {
   readonly origin: string;
   /** The chip where nobody chose one for this file. */
   readonly followed: string;
+  /** What is known of the file's kernels on each chip: time, measured or estimated, and share of the roof. */
+  readonly figures?: Readonly<Record<string, string>>;
+}
+
+/** What stands under a chip before it is chosen. */
+export function figuresOf(target: string, told?: Told): string {
+  return told?.figures?.[target] ?? "not compiled for it yet, not measured";
 }
 
 /** A chip there is; `here` is "gpu", "compiles", "estimates" or "none". */

@@ -4,7 +4,7 @@ import { jobsOf } from "../src/commands";
 import { JobProgress } from "../src/progress";
 import { settingsForServer } from "../src/settings";
 import { statusText } from "../src/status";
-import { chipItems, FOLLOW, targetChoices, toldOf } from "../src/targets";
+import { chipItems, figuresOf, FOLLOW, targetChoices, toldOf } from "../src/targets";
 
 vi.mock("vscode-languageclient/node", () => ({ ExecuteCommandRequest: { type: "workspace/executeCommand" } }));
 
@@ -102,6 +102,13 @@ describe("status", () => {
 });
 
 describe("targets", () => {
+  it("says of each chip what is known of the file's kernels there", () => {
+    const told = { target: "cuda:90", why: "", origin: "file", followed: "cuda:90", figures: { "cuda:90": "12 µs" } };
+    expect(figuresOf("cuda:90", told)).toBe("12 µs");
+    expect(figuresOf("hip:gfx942", told)).toBe("not compiled for it yet, not measured");
+    expect(figuresOf("hip:gfx942")).toBe("not compiled for it yet, not measured");
+  });
+
   it("are one of each vendor where no setting names any", () => {
     expect(targetChoices([]).map((choice) => choice.label)).toEqual(["Intel XPU", "NVIDIA", "AMD"]);
   });

@@ -13,10 +13,14 @@ from tilewright_server.commands.arguments import (
 )
 from tilewright_server.consent import model_use
 from tilewright_server.server import TilewrightServer
+from tilewright_server.target_figures import target_figures
 
 
 async def target_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any] | None:
-    """The chip a document is for, and why; None where no kernel of a file is compiled."""
+    """The chip a document is for, and why; None where no kernel of a file is compiled.
+
+    ``figures`` has what is known of the kernels on each chip.
+    """
     wanted = read_arguments(FileArguments, arguments)
     read = await server.read(wanted.uri)
     if read is None:
@@ -30,6 +34,16 @@ async def target_command(server: TilewrightServer, *arguments: Any) -> dict[str,
         "origin": str(chosen.origin),
         "why": chosen.why,
         "followed": str((await server.chip.of(snapshot, follow=True)).target),
+        "figures": target_figures(
+            [
+                (
+                    kernel.name,
+                    server.facts.compiled(analysis, snapshot, kernel.name),
+                    server.facts.profiled(analysis, snapshot, kernel.name),
+                )
+                for kernel in analysis.module.entry_kernels()
+            ]
+        ),
     }
 
 
