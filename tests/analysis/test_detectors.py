@@ -13,6 +13,7 @@ from tilewright.targets.model import LaunchFacts
 
 HEDGED = {
     *("int32_offset_overflow", "missing_boundary_check", "contended_atomics", "repeated_launches"),
+    *("missing_autotune", "suboptimal_warps"),
     *(
         "recompiled_for_each_size",
         "suboptimal_algorithm",

@@ -219,16 +219,19 @@ def device_option_on_wrong_backend(module: Module, context: AnalysisContext) -> 
         return
     homes = option_backends()
     for kernel, _ in triton_kernels(module):
+        foreign: dict[str, list[ast.keyword | ast.expr]] = {}
         for option, node in _stated_options(module, kernel):
             known = homes.get(option, (context.target.backend,))
             if context.target.backend not in known and not _is_for(module, known):
-                home = " or ".join(known)
-                yield Finding(
-                    module.index.range_of(node),
-                    f"{option} is an option of the {home} backend; on {context.target} the launch "
-                    "fails with an unrecognised keyword.",
-                    kernel.name,
-                )
+                foreign.setdefault(option, []).append(node)
+        for option, nodes in foreign.items():
+            places = f" ({len(nodes)} places of this kernel)" if len(nodes) > 1 else ""
+            yield Finding(
+                module.index.range_of(nodes[0]),
+                f"{option} is an option of the {' or '.join(homes[option])} backend; on "
+                f"{context.target} the launch fails with an unrecognised keyword{places}.",
+                kernel.name,
+            )
 
 
 def _is_for(module: Module, backends: tuple[str, ...]) -> bool:

@@ -39,15 +39,16 @@ def misfits(module: Module, context: AnalysisContext) -> Iterator[Finding]:
             warps = _warps(launch)
             if size is None or warps is None or is_measuring(launch.host_function or ""):
                 continue
-            message = _misfit(size, warps, width, is_plain)
+            message, severity = _misfit(size, warps, width, is_plain), None
             if message is None and _scatters(flow) and size >= _MOST_ATOMICS * warps * width:
                 message = (
                     f"Each of {warps * width} threads adds {size // (warps * width)} elements to "
                     "computed addresses, one atomic after another; a tile of as many elements as "
                     "threads has more of them in flight."
                 )
+                severity = 1
             if message is not None:
-                yield Finding(launch.range, message, kernel.name)
+                yield Finding(launch.range, message, kernel.name, severity=severity)
             elif size <= warps * width and _is_short(module, kernel, flow, launch):
                 yield Finding(
                     launch.range,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from tilewright.analysis.detectors.launch_sizes import size_passed
-from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.nodes import nodes_like, nodes_of
 from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Launch, Module
+from tilewright.source.node_memo import per_node
 
 _COUNTS = re.compile(
     r"(batch|batches|batch_?size|bsz|n_?rows|num_?rows|rows|(n_?|num_?|total_?)tokens|tokens"
@@ -54,7 +55,7 @@ def varying(module: Module, launch: Launch, node: ast.expr) -> Varying | None:
 
 
 def _varying(module: Module, launch: Launch, node: ast.expr, depth: int) -> Varying | None:
-    if depth > _MOST_STEPS:
+    if depth > _MOST_STEPS or _is_asserted(module, launch, node):
         return None
     own = _count(module, launch, node)
     if own is not None:
@@ -70,6 +71,33 @@ def _varying(module: Module, launch: Launch, node: ast.expr, depth: int) -> Vary
     most = max(parts, key=lambda part: part.variety)
     is_rounded = isinstance(node, ast.Call) and _called(node) in _ROUNDINGS
     return Varying(most.what, Variety.FEW if is_rounded else most.variety)
+
+
+def _is_asserted(module: Module, launch: Launch, node: ast.expr) -> bool:
+    """Whether the host function asserts that a number is a literal one."""
+    host = host_of(module, launch)
+    return isinstance(node, ast.Name) and host is not None and node.id in _literal_names(host)
+
+
+@per_node
+def _literal_names(function: ast.FunctionDef) -> frozenset[str]:
+    """Names that assertions compare with a literal, or with another such name."""
+    equal = [
+        {ast.unparse(part) for part in (test.left, *test.comparators)}
+        for check in nodes_like(function, ast.Assert)
+        for test in ast.walk(check.test)
+        if isinstance(test, ast.Compare) and all(isinstance(op, ast.Eq) for op in test.ops)
+    ]
+    known: set[str] = set()
+    for _ in equal:
+        known |= {
+            part for parts in equal for part in parts if any(_is_known(p, known) for p in parts)
+        }
+    return frozenset(name for name in known if name.isidentifier())
+
+
+def _is_known(part: str, known: set[str]) -> bool:
+    return part.isdigit() or part in known
 
 
 def _quotient(module: Module, launch: Launch, node: ast.BinOp, depth: int) -> Varying | None:

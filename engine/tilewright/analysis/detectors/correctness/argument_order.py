@@ -33,7 +33,13 @@ def exchanged_arguments(module: Module, context: AnalysisContext) -> Iterator[Fi
 
 
 def _is_transposed(launch: Launch) -> bool:
-    """Whether strides are passed in falling order of axes: the extents are exchanged with them."""
+    """Whether the tensors are transposed, by their names or by strides in falling order of axes.
+
+    The extents are exchanged with them.
+    """
+    names = [node.id.lower() for node in launch.node.args if isinstance(node, ast.Name)]
+    if any("transpose" in name or name.endswith("_t") for name in names):
+        return True
     axes = [_stride(node) for node in launch.node.args]
     return any(
         one is not None and two is not None and one[0] == two[0] and one[1] > two[1]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.correctness.counterexamples import outside
+from tilewright.analysis.detectors.correctness.divisibility import is_stated_multiple
 from tilewright.analysis.detectors.correctness.masks import (
     additive_parts,
     is_all_bounds,
@@ -187,9 +188,14 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
             index, bound = bounded
             if _bounds_no_tensor(index, bound) or _stays_below(flow, index):
                 continue
+            if index.is_binary("Mod") and unexpanded(index.operands[1]) is bound:
+                # ``x % n < n`` leaves out nothing.
+                continue
             if _is_selection(flow, access, index) or _walks_whole_blocks(
                 flow, access, other, index
             ):
+                continue
+            if bound.op == "param" and is_stated_multiple(module, kernel, str(bound.detail)):
                 continue
             if may_be_padded(module, kernel, access.base) or _has_padded_rows(
                 module, kernel, access.pointer

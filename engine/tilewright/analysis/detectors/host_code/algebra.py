@@ -10,7 +10,7 @@ from tilewright.analysis.detectors.algorithmic.structure import (
     summed_products,
     triangular_products,
 )
-from tilewright.analysis.detectors.host_code.facts import graphs, is_tensor
+from tilewright.analysis.detectors.host_code.facts import extents_in, graphs, is_tensor
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, UseKind
 from tilewright.analysis.host_graph.operations import (
@@ -84,6 +84,8 @@ def common_subexpression(module: Module, context: AnalysisContext) -> Iterator[F
             first = seen.setdefault(key, value)
             if first is value or not _still_holds(graph, first, value):
                 continue
+            if _counts(value.node, extents_in(graph.node)):
+                continue
             assert first.node is not None
             yield Finding(
                 _range(module, value),
@@ -92,6 +94,18 @@ def common_subexpression(module: Module, context: AnalysisContext) -> Iterator[F
                 launches[0].kernel,
                 related=(Related("first computed here", _range(module, first)),),
             )
+
+
+def _counts(node: ast.AST | None, extents: frozenset[str]) -> bool:
+    """Whether an expression is arithmetic on names that shapes are made of: Python integers."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return _counts(left, extents) and _counts(right, extents)
+        case ast.Name(id=name):
+            return name in extents
+        case ast.Constant():
+            return True
+    return False
 
 
 def _key(value: HostValue) -> tuple[object, ...] | None:

@@ -162,7 +162,7 @@ def dtype_input_conversion(module: Module, context: AnalysisContext) -> Iterator
     """A tensor cast on the host only for a kernel to read it."""
     weights = set()
     for launches, value, weight in converted_weights(module):
-        weights.add(value)
+        weights.add(value.node)
         assert value.node is not None
         yield Finding(
             module.index.range_of(value.node),
@@ -172,7 +172,7 @@ def dtype_input_conversion(module: Module, context: AnalysisContext) -> Iterator
         )
     for _, graph, _ in graphs_with_wrappers(module):
         for value in graph.values:
-            if value in weights or not _converts(module, value):
+            if value.node in weights or not _converts(module, value):
                 continue
             branches = value.place.branches
             if is_once(graph, branches) or asks_dtype(graph, branches):

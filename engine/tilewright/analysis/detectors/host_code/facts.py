@@ -29,6 +29,7 @@ _POINTWISE_CALLS = frozenset(
 )
 _MOST_ADDENDS = 64
 _NUMBERS = frozenset({"int", "float", "bool"})
+_SHAPED = frozenset({"empty", "zeros", "ones", "new_empty", "new_zeros", "view", "reshape"})
 _OF_NUMBERS = frozenset({".bit_length", ".bit_count", ".is_integer"})
 _MEASURING = (
     *("bench", "test", "profile", "main", "run_bench", "perf", "check", "verify", "calibrate"),
@@ -99,6 +100,30 @@ def is_tensor(graph: HostGraph, value: HostValue, depth: int = 0) -> bool:
     if value.origin is Origin.COMPUTED:
         return any(is_tensor(graph, source, depth + 1) for source in value.sources)
     return value.origin is Origin.VIEW and is_tensor(graph, value.sources[0], depth + 1)
+
+
+@per_node
+def extents_in(function: ast.FunctionDef) -> frozenset[str]:
+    """Names that a function takes for extents: in the shapes of what it allocates or views."""
+    return frozenset(
+        name
+        for call in nodes_like(function, ast.Call)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _SHAPED
+        for argument in call.args
+        for name in _counted_names(argument)
+    )
+
+
+def _counted_names(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name):
+            yield name
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _counted_names(part)
+        case ast.BinOp(left=left, right=right):
+            yield from _counted_names(left)
+            yield from _counted_names(right)
 
 
 def _is_declared_number(graph: HostGraph, value: HostValue) -> bool:

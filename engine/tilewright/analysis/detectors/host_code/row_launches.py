@@ -54,6 +54,8 @@ def launches_for_each_row(module: Module, graph: HostGraph) -> Iterator[Finding]
             launch = touched[0].launch if touched else None
             if launch is None or not _touches_rows(turn, touched, _is_kept(turn, loop, call)):
                 continue
+            if _goes_further(turn, call):
+                continue
             yield Finding(
                 launch.range,
                 f"The host launches {launch.kernel} once for each row, and each launch has one "
@@ -61,6 +63,19 @@ def launches_for_each_row(module: Module, graph: HostGraph) -> Iterator[Finding]
                 launch.kernel,
                 related=(Related("the loop", first_line(module, loop)),),
             )
+
+
+def _goes_further(turn: _Turn, call: ast.Call) -> bool:
+    """Whether a call that is given ``x[b]`` is given the step from row to row of x as well.
+
+    Then the kernel goes on to other rows by itself, as one does that continues what is there.
+    """
+    owners = {
+        ast.unparse(argument.value)
+        for argument in call.args
+        if isinstance(argument, ast.Subscript) and turn.is_row(argument)
+    }
+    return any(f"{owner}.stride(0)" == ast.unparse(a) for owner in owners for a in call.args)
 
 
 def _is_of_memory(module: Module, use: Use) -> bool:

@@ -35,10 +35,12 @@ def _synchronizations(
     module: Module, node: ast.FunctionDef, launches: list[Launch]
 ) -> Iterator[Finding]:
     first = min(launch.range.line for launch in launches)
+    # Faults of a launch are raised where the host waits: there they can be handled.
+    tried = [s for block in nodes_like(node, ast.Try) if block.handlers for s in block.body]
     for statement in _statements(node.body):
         if not isinstance(statement, ast.Expr) or statement.lineno < first:
             continue
-        if not _is_synchronize(module, statement.value):
+        if not _is_synchronize(module, statement.value) or statement in tried:
             continue
         yield Finding(
             module.index.range_of(statement),
