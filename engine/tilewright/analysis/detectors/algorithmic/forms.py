@@ -215,7 +215,7 @@ def _choices(flow: Flow) -> set[Value]:
     pending = [
         part
         for value in flow.values.values()
-        if value.op == "select" or value.is_call(TL + "where")
+        if (value.op == "select" or value.is_call(TL + "where")) and not _fills(value)
         for part in value.operands
     ]
     while pending:
@@ -224,6 +224,13 @@ def _choices(flow: Flow) -> set[Value]:
             found.add(part)
             pending.extend(part.operands)
     return found
+
+
+def _fills(value: Value) -> bool:
+    """Whether a choice puts a number where a mask of lanes leaves them out: it bounds no value."""
+    if len(value.operands) != 3 or value.operands[2].op != "const":
+        return False
+    return not value.operands[0].operations & {"load", "opaque", "call", "phi"}
 
 
 def _is_one_value(value: Value) -> bool:
