@@ -54,6 +54,19 @@ class Value:
     def positional(self) -> tuple["Value", ...]:
         return self.operands[: len(self.operands) - len(self.keywords)]
 
+    def argument(self, at: int, name: str) -> "Value | None":
+        """A call's argument by its name, else by its position."""
+        given = self.keyword(name)
+        return given or (self.positional[at] if at < len(self.positional) else None)
+
+    @property
+    def uncast(self) -> "Value":
+        """The value without casts of it."""
+        value = self
+        while value.op == "cast" and value.operands:
+            value = value.operands[0]
+        return value
+
     def is_const(self, number: int) -> bool:
         """Whether it is this literal."""
         return self.op == "const" and self.detail == number

@@ -32,16 +32,16 @@ def shape_of(numbers: Numbers, pointer: Value) -> tuple[int, ...] | None:
         if not pointer.operands:
             return None
         pointer = pointer.operands[0]
-    given = _given(pointer, 1, "shape") if pointer.is_call(*_MAKERS) else None
+    given = pointer.argument(1, "shape") if pointer.is_call(*_MAKERS) else None
     return None if given is None else _numbers(numbers, given.operands, Place())
 
 
 def _offsets(numbers: Numbers, flow: Flow, pointer: Value, place: Place) -> tuple[int, ...] | None:
     if pointer.is_call(_TL + "make_block_ptr"):
-        given = _given(pointer, 3, "offsets")
+        given = pointer.argument(3, "offsets")
         return None if given is None else _numbers(numbers, given.operands, place)
     if pointer.is_call(_TL + "advance"):
-        base = _given(pointer, 0, "base")
+        base = pointer.argument(0, "base")
         here = None if base is None else _offsets(numbers, flow, base, place)
         return _added(here, _moved(numbers, pointer, place), 1)
     if pointer.op == "phi" and pointer.operands and pointer in flow.back_edges:
@@ -58,15 +58,8 @@ def _offsets(numbers: Numbers, flow: Flow, pointer: Value, place: Place) -> tupl
 
 
 def _moved(numbers: Numbers, advance: Value, place: Place) -> tuple[int, ...] | None:
-    given = _given(advance, 1, "offsets")
+    given = advance.argument(1, "offsets")
     return None if given is None else _numbers(numbers, given.operands, place)
-
-
-def _given(call: Value, at: int, name: str) -> Value | None:
-    given = call.keyword(name)
-    if given is None and at < len(call.positional):
-        return call.positional[at]
-    return given
 
 
 def _numbers(numbers: Numbers, values: Sequence[Value], place: Place) -> tuple[int, ...] | None:

@@ -14,6 +14,7 @@ from tilewright.analysis.detectors.correctness.grids import (
     program_blocks,
     rounded_up,
 )
+from tilewright.analysis.detectors.correctness.tuning import tuned_at
 from tilewright.analysis.detectors.host_code.block_layouts import lays_out_data
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
@@ -23,7 +24,6 @@ from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.constants import ORDER
 from tilewright.source.host import resolve
 from tilewright.source.model import Autotune, Config, Kernel, Launch, Module
-from tilewright.source.text import Range
 
 _HOOKS = ("pre_hook", "post_hook")
 
@@ -156,7 +156,7 @@ def autotune_duplicate_params(module: Module, context: AnalysisContext) -> Itera
                         f"{name} is tuned by this kernel's configurations and passed here too: "
                         "the launch raises an error.",
                         kernel.name,
-                        related=(Related("tuned here", _autotune_head(module, kernel)),),
+                        related=(Related("tuned here", tuned_at(module, kernel)),),
                     )
 
 
@@ -184,7 +184,7 @@ def autotune_key_missing(module: Module, context: AnalysisContext) -> Iterator[F
             what += "for the first value is used for all others."
         if extents:
             yield Finding(
-                _autotune_head(module, kernel),
+                tuned_at(module, kernel),
                 what,
                 kernel.name,
             )
@@ -360,7 +360,7 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
                     f"The autotuner runs the kernel many times, and each run adds to "
                     f"{access.base}: the first result is wrong without reset_to_zero.",
                     kernel.name,
-                    related=(Related("tuned here", _autotune_head(module, kernel)),),
+                    related=(Related("tuned here", tuned_at(module, kernel)),),
                 )
 
 
@@ -401,11 +401,3 @@ def _has_hook(module: Module, kernel: Kernel) -> bool:
         for place in places
         for node in ast.walk(place)
     )
-
-
-def _autotune_head(module: Module, kernel: Kernel) -> Range:
-    """``triton.autotune`` of the decorator, without its arguments."""
-    for decorator in kernel.node.decorator_list:
-        if isinstance(decorator, ast.Call) and module.names.is_call(decorator, "triton.autotune"):
-            return module.index.range_of(decorator.func)
-    return kernel.name_range

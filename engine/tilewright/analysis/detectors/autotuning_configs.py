@@ -11,7 +11,7 @@ from tilewright.analysis.detectors.settings import Setting, SizedTiles, settings
 from tilewright.analysis.detectors.sizes import BYTES, elements_of
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import TileFacts
-from tilewright.analysis.values import Flow, Value
+from tilewright.analysis.values import Flow
 from tilewright.hardware.configs import next_power_of_two
 from tilewright.hardware.model import Chip
 from tilewright.source.model import Config, Kernel, Module
@@ -105,14 +105,8 @@ def _operands(
         return []
     tiles = SizedTiles(module, kernel, context)
     value, loops = dots[0]
-    operands = [_uncast(operand) for operand in value.positional[:2]]
+    operands = [operand.uncast for operand in value.positional[:2]]
     return [tiles.of(o) for o in operands if o.op == "load" and loops[-1] in o.varies]
-
-
-def _uncast(value: Value) -> Value:
-    while value.op == "cast":
-        value = value.operands[0]
-    return value
 
 
 def _runs(setting: Setting, chip: Chip, operands: Sequence[TileFacts]) -> bool:

@@ -77,9 +77,7 @@ def _rank(pointer: Value, depth: int = 0) -> int | None:
     if depth > 20:
         return None
     if pointer.is_call(_MAKE):
-        shape = pointer.keyword("block_shape") or (
-            pointer.positional[4] if len(pointer.positional) > 4 else None
-        )
+        shape = pointer.argument(4, "block_shape")
         return len(shape.operands) if shape is not None and shape.op == "tuple" else None
     if pointer.op in ("phi", "after") or pointer.is_call(_ADVANCE):
         return _rank(pointer.operands[0], depth + 1) if pointer.operands else None

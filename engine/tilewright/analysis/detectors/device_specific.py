@@ -19,8 +19,7 @@ from tilewright.analysis.values import Flow, Value, walk, within
 from tilewright.hardware.model import Chip
 from tilewright.knowledge.base import option_backends
 from tilewright.python_syntax import descendants
-from tilewright.source.model import Kernel, Launch, Module
-from tilewright.source.text import Range
+from tilewright.source.model import Kernel, Module
 
 _CONFIG = "triton.Config"
 _VENDORS = {"hip": {"amd", "hip", "rocm"}, "xpu": {"xpu", "intel"}}
@@ -153,11 +152,6 @@ def _program_axes(value: Value) -> set[int]:
     return {v.detail for v in walk(value) if v.op == "program_id" and isinstance(v.detail, int)}
 
 
-def _launch_head(module: Module, launch: Launch) -> Range:
-    """``kernel[grid]`` of a launch."""
-    return module.index.range_of(launch.node.func)
-
-
 @detector("missing_grf_mode")
 def missing_grf_mode(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A large dot tile for an Intel GPU with the small register file."""
@@ -179,7 +173,7 @@ def missing_grf_mode(module: Module, context: AnalysisContext) -> Iterator[Findi
         if kernel.autotune is not None:
             where = f" in {len(large)} of {len(settings)} configurations"
         yield Finding(
-            _launch_head(module, launches[0]),
+            module.index.range_of(launches[0].node.func),
             f"The accumulator is {size * 4 // 1024} KiB over num_warps={large[0].warps}{where}, "
             "too much for the 128 registers that a thread of this GPU has by default; grf_mode "
             "gives it 256.",

@@ -192,10 +192,8 @@ def _right_operands(flow: Flow) -> Iterator[Access]:
     loads = {access.result: access for access in flow.loads if access.loops}
     for _, value, loops in flow.calls(TL + "dot"):
         right = value.positional[1] if loops and len(value.positional) > 1 else None
-        while right is not None and right.op == "cast":
-            right = right.operands[0]
-        if right in loads:
-            yield loads[right]
+        if right is not None and right.uncast in loads:
+            yield loads[right.uncast]
 
 
 def _exchanged(

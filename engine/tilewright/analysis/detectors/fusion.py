@@ -337,10 +337,7 @@ def _is_tile(value: Value) -> bool:
 
 
 def _is_sum_of(flow: Flow, stored: Value | None, dot: Value) -> bool:
-    value = stored
-    while value is not None and value.op == "cast":
-        value = value.operands[0]
-    if value is None or value.op != "after":
+    if stored is None or stored.uncast.op != "after":
         return False
-    end = value.operands[-1]
+    end = stored.uncast.operands[-1]
     return end is dot or (end.is_binary("Add") and dot in end.operands)

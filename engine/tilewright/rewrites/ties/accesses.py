@@ -147,8 +147,8 @@ class Reader:
     def _by_block_pointer(self, access: Access) -> Iterator[Along]:
         checked = _checked_axes(access.node)
         maker, moves = self._made(access.pointer)
-        shape = _given(maker, 4, "block_shape") if maker is not None else None
-        offsets = _given(maker, 3, "offsets") if maker is not None else None
+        shape = maker.argument(4, "block_shape") if maker is not None else None
+        offsets = maker.argument(3, "offsets") if maker is not None else None
         if shape is None or offsets is None:
             yield Along(access.node.lineno, access.base, None, bounded=False)
             return
@@ -193,7 +193,7 @@ class Reader:
             if value.is_call(_TL + "make_block_ptr"):
                 return value, [*moves, *self._back(seen)]
             if value.is_call(_TL + "advance"):
-                given = _given(value, 1, "offsets")
+                given = value.argument(1, "offsets")
                 moves += [given.operands] if given is not None else []
             pending += value.operands[:1]
             if value in self._flow.back_edges:
@@ -205,7 +205,7 @@ class Reader:
         for value in seen:
             back = self._flow.back_edges.get(value)
             if back is not None and back.is_call(_TL + "advance"):
-                given = _given(back, 1, "offsets")
+                given = back.argument(1, "offsets")
                 if given is not None:
                     yield given.operands
 
@@ -219,13 +219,6 @@ def indices(affine: Affine) -> Iterator[tuple[Value, frozenset[Value]]]:
         for at, value in enumerate(factors):
             if any(part.op in ("program_id", "loop_index") for part in walk(value)):
                 yield value, frozenset((*factors[:at], *factors[at + 1 :]))
-
-
-def _given(call: Value, at: int, name: str) -> Value | None:
-    given = call.keyword(name)
-    if given is None and at < len(call.positional):
-        return call.positional[at]
-    return given
 
 
 def _checked_axes(call: ast.Call) -> Sequence[int]:

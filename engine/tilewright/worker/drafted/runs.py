@@ -157,13 +157,6 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
     return torch.equal(*whole)
 
 
-def _is_returned(given: torch.Tensor, leaves: Mapping[str, Any]) -> bool:
-    """Whether a result lies in the memory of an input."""
-    where = given.untyped_storage().data_ptr()
-    tensors = (one for one in leaves.values() if isinstance(one, torch.Tensor))
-    return any(one.untyped_storage().data_ptr() == where for one in tensors)
-
-
 def _result(name: str, tensor: torch.Tensor) -> DraftedResult:
     written = poison.written(tensor)
     finite = 0

@@ -72,8 +72,8 @@ class DraftedResult(TypedDict):
 
 
 class DraftedRun(TypedDict, total=False):
-    """``changed``: inputs that hold something else afterwards, ``returned`` those of them that came
-    back; ``difference``: between the results and those of the call that they must be ``like``."""
+    """``changed``: inputs that hold something else afterwards; ``difference``: between the results
+    and those of the call that they must be ``like``."""
 
     error: RunError | None
     seconds: float
@@ -83,7 +83,6 @@ class DraftedRun(TypedDict, total=False):
     races: list[RunFault]
     early: list[RunFault]
     changed: list[str]
-    returned: list[str]
     results: list[DraftedResult]
     difference: str | None
 

@@ -49,7 +49,7 @@ def _masked_again(value: Value) -> str | None:
     if not value.is_call(TL + "where") or len(value.positional) != 3:
         return None
     condition, kept, dropped = value.positional
-    load = _without_casts(kept)
+    load = kept.uncast
     if load.op != "load" or load.keyword("mask") is not condition:
         return None
     if pointer_base(load.operands[0]) is None:
@@ -94,12 +94,12 @@ def _bounded(value: Value) -> str | None:
             return None
     else:
         return None
-    name = str(_without_casts(inner).detail).rpartition(".")[2]
+    name = str(inner.uncast.detail).rpartition(".")[2]
     return f"{name} never leaves this range: the bound changes no value."
 
 
 def _range_of(value: Value) -> tuple[float, float] | None:
-    inner = _without_casts(value)
+    inner = value.uncast
     if inner.op != "call":
         return None
     name = str(inner.detail).rpartition(".")[2]
@@ -147,12 +147,6 @@ def _square(value: Value) -> str | None:
     if base.op == "const" or not isinstance(exponent.detail, float) or _number(exponent) != 2:
         return None
     return "pow with a float exponent runs a long sequence; x * x is one multiplication, and exact."
-
-
-def _without_casts(value: Value) -> Value:
-    while value.op == "cast":
-        value = value.operands[0]
-    return value
 
 
 def _number(value: Value) -> float | None:

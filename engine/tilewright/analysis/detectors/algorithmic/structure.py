@@ -76,7 +76,7 @@ def _triangular(flow: Flow, loop: Loop, dots: list[Value]) -> tuple[ast.expr, st
         condition, kept, dropped = value.positional
         if not _crosses(condition, loop):
             continue
-        if _is_number(dropped, 0) and value in operands and _base_load(kept):
+        if _is_number(dropped, 0) and value in operands and kept.uncast.op == "load":
             return node, "an operand of tl.dot"
         if _is_minus_infinity(dropped) and any(part in dots for part in _scaled(kept)):
             return node, "the scores"
@@ -95,12 +95,6 @@ def _through(value: Value) -> Iterator[Value]:
 def _scaled(value: Value) -> Iterator[Value]:
     """A value and what it is a multiple of."""
     return within(value, lambda part: part.is_binary("Mult") or part.op == "cast")
-
-
-def _base_load(value: Value) -> bool:
-    while value.op == "cast":
-        value = value.operands[0]
-    return value.op == "load"
 
 
 def _crosses(condition: Value, loop: Loop) -> bool:

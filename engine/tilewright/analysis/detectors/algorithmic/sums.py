@@ -79,9 +79,7 @@ def _folded(phi: Value, end: Value) -> Value | None:
         if not fits or phi not in end.positional or len(end.positional) != 2:
             continue
         one, two = end.positional
-        other = two if one is phi else one
-        while other.op == "cast":
-            other = other.operands[0]
+        other = (two if one is phi else one).uncast
         if other.is_call(TL + name) and other.positional and "return_indices" not in other.keywords:
             return other
     return None

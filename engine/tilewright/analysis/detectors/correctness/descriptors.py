@@ -32,7 +32,7 @@ def descriptor_misaligned(module: Module, context: AnalysisContext) -> Iterator[
 
 
 def _strides(call: Value) -> tuple[Value, ...]:
-    given = call.keyword("strides") or (call.positional[2] if len(call.positional) > 2 else None)
+    given = call.argument(2, "strides")
     return given.operands if given is not None and given.op == "tuple" else ()
 
 
@@ -47,7 +47,7 @@ def _last(strides: tuple[Value, ...]) -> str | None:
 
 
 def _misaligned(call: Value, strides: tuple[Value, ...], launch: LaunchFacts) -> str | None:
-    given = call.keyword("base") or (call.positional[0] if call.positional else None)
+    given = call.argument(0, "base")
     base = None if given is None else pointer_base(given)
     tensor = None if base is None else launch.argument(base)
     size = None if tensor is None else _bytes(tensor.type)

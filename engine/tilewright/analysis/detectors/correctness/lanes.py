@@ -82,7 +82,7 @@ def _undefined_sources(value: Value, tiles: Tiles) -> Iterator[Value]:
 
 def reduced_axis(value: Value, shape: Shape | None) -> int | None:
     """The axis a reduction runs over; None if it is not known or not just one."""
-    given = value.keyword("axis") or (value.positional[1] if len(value.positional) > 1 else None)
+    given = value.argument(1, "axis")
     if not shape:
         return None
     if given is None:

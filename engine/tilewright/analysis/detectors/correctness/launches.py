@@ -9,7 +9,6 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow
 from tilewright.source.host import before_launch, bound_names
 from tilewright.source.model import Kernel, Launch, Module
-from tilewright.source.text import Range
 
 _FAILS = "the launch raises an error"
 
@@ -26,7 +25,7 @@ def launch_arguments(module: Module, context: AnalysisContext) -> Iterator[Findi
                 message = _misfit(kernel, launch) or _given_twice(module, launch)
                 if message is not None:
                     yield Finding(
-                        _callee(module, launch),
+                        module.index.range_of(launch.node.func),
                         message,
                         kernel.name,
                         related=(Related("parameters", kernel.name_range),),
@@ -188,8 +187,3 @@ def _missing(kernel: Kernel, launch: Launch) -> list[str]:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(names)
-
-
-def _callee(module: Module, launch: Launch) -> Range:
-    """``kernel[grid]`` of a launch."""
-    return module.index.range_of(launch.node.func)

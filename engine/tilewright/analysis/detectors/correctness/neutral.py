@@ -218,10 +218,7 @@ class _Lanes:
 
     def _is_asked(self, value: Value) -> bool:
         """Whether a value is the mask's condition, alone or joined with others."""
-        inner = value
-        while inner.op == "cast" and inner.operands:
-            inner = inner.operands[0]
-        return any(t is self._term or unexpanded(t) is self._bare for t in terms(inner))
+        return any(t is self._term or unexpanded(t) is self._bare for t in terms(value.uncast))
 
     def _loaded(self, load: Value) -> Lane:
         mask = load.keyword("mask")

@@ -20,7 +20,6 @@ from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
 _ADVICE = 2
-_ADVANCED = (TL + "advance",)
 _MAKES_BLOCK = TL + "make_block_ptr"
 
 

@@ -32,15 +32,15 @@ def _is_changed(value: Value, loaded: Value) -> bool:
     if value.is_binary(*_ARITHMETIC):
         uses = [part for part in value.operands if loaded in walk(part)]
         if len(uses) == 1:
-            return _keeps(uses[0], loaded) or _is_changed(uses[0], loaded)
+            return uses[0].uncast is loaded or _is_changed(uses[0], loaded)
         return any(_is_changed(part, loaded) for part in uses)
     accumulated = _accumulated(value)
     if accumulated is not None:
-        return _keeps(accumulated, loaded) or _is_changed(accumulated, loaded)
+        return accumulated.uncast is loaded or _is_changed(accumulated, loaded)
     if value.op in ("cast", "unary", "expand"):
         is_negated = value.op == "unary" and value.detail == "USub"
         inner = value.operands[0]
-        return (is_negated and _keeps(inner, loaded)) or _is_changed(inner, loaded)
+        return (is_negated and inner.uncast is loaded) or _is_changed(inner, loaded)
     if value.is_call(*_CURVED):
         return loaded in walk(value)
     if value.is_call(TL + "where") and len(value.positional) == 3:
@@ -48,17 +48,10 @@ def _is_changed(value: Value, loaded: Value) -> bool:
     return False
 
 
-def _keeps(value: Value, loaded: Value) -> bool:
-    """Whether it is the loaded value in another type."""
-    while value.op == "cast":
-        value = value.operands[0]
-    return value is loaded
-
-
 def _accumulated(value: Value) -> Value | None:
     """What a product, or a loop, adds to: ``dot(x, y, acc)`` and ``acc += x`` from it on."""
     if value.op == "dot":
-        return value.keyword("acc") or next(iter(value.positional[2:3]), None)
+        return value.argument(2, "acc")
     if value.op != "after" or len(value.operands) != 2:
         return None
     start, end = value.operands

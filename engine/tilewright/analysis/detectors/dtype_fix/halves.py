@@ -44,7 +44,7 @@ def _is_short_axis(value: Value, shape: Shape | None) -> bool:
     """Whether so few elements are added that rounding does not pile up."""
     if shape is None:
         return False
-    axis = value.keyword("axis") or (value.positional[1] if len(value.positional) > 1 else None)
+    axis = value.argument(1, "axis")
     place = axis.detail if axis is not None and axis.op == "const" else None
     dims = shape if not isinstance(place, int) or place >= len(shape) else (shape[place],)
     sizes = [dim for dim in dims if isinstance(dim, int)]

@@ -71,10 +71,7 @@ def _is_transpose(value: Value) -> bool:
 
 def _origin(value: Value) -> Value:
     """What a transpose is of, without casts."""
-    inner = value.operands[0]
-    while inner.op == "cast":
-        inner = inner.operands[0]
-    return inner
+    return value.operands[0].uncast
 
 
 def _users(flow: Flow) -> Mapping[Value, list[Value]]:
