@@ -21,6 +21,8 @@ FAST   := not gpu and not browser and not slow and not editor
 # Tests of these folders start no process and look for no package: an environment changes nothing.
 PURE   := agents analysis mutation precision profiling realbugs report search search_evidence
 
+# A third of the time of a fast test is spent waiting for a process.
+FAST_WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); echo $$((n + n / 2)))
 # Long tests wait for processes about as long as they compute: two of them for each core.
 SLOW_WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 1))))
 # "all" for every random example and every case of a sample, which is for changes of what they test.
@@ -59,7 +61,7 @@ demo: setup ## optimize the example kernels for TARGET and write a report
 	$(BIN)/python examples/demo.py --target $(TARGET) --out $(DEMO_DIR)
 
 test: setup ## the fast tests, in parallel
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "$(FAST)" $(addprefix --ignore=tests/,$(LEFT_OUT))
+	$(BIN)/python -m pytest -n $(FAST_WORKERS) --dist worksteal -m "$(FAST)" $(addprefix --ignore=tests/,$(LEFT_OUT))
 
 test-light: ## the fast tests that may differ without torch and triton, in such an environment
 	$(MAKE) EXTRAS=dev VENV=$(VENV)-light LEFT_OUT="$(PURE)" test

@@ -39,7 +39,7 @@ def capture(folder: Path, *command: str, options: tuple[str, ...] = ()) -> Any:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -166,7 +166,7 @@ def test_a_library_that_takes_over_torch_is_not_called_back(tmp_path: Path) -> N
         "import threading\n"
         "lock = threading.Lock()\n"
         "def copied(x, memory_format=None):\n"
-        "    assert lock.acquire(timeout=60), 'called back'\n"
+        "    assert lock.acquire(timeout=600), 'called back'\n"
         "    lock.release()\n"
         "    return torch.ops.aten.add.Scalar(x, 0)\n"
         "library = torch.library.Library('aten', 'IMPL')\n"

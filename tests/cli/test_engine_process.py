@@ -72,7 +72,7 @@ def host() -> Iterator[Host]:
     made = Host()
     yield made
     made.line.close()
-    assert made.process.wait(60) == 0, "it ends when its socket closes"
+    assert made.process.wait(600) == 0, "it ends when its socket closes"
 
 
 def test_a_child_has_its_own_streams_folder_and_environment(host: Host, tmp_path: Path) -> None:
@@ -103,5 +103,5 @@ def test_it_ends_by_itself_when_it_is_idle(tmp_path: Path) -> None:
     _, output = idle.start("echo", tmp_path)
     assert output.read().startswith("echo")
     assert idle.answer()["code"] == 0
-    assert idle.process.wait(60) == 0
+    assert idle.process.wait(600) == 0
     idle.line.close()

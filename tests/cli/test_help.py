@@ -39,7 +39,7 @@ def test_the_page_of_all_commands_has_every_summary_and_imports_no_command() -> 
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env=os.environ | {"COLUMNS": "300", "TERMINAL_WIDTH": "300"},
     )
     assert shown.returncode == 0, shown.stderr

@@ -12,7 +12,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CLEAN = "import triton\n"
-PATIENCE_S = 120
+PATIENCE_S = 600
 
 
 def check(*arguments: str | bytes, cwd: Path) -> "subprocess.CompletedProcess[bytes]":

@@ -19,7 +19,7 @@ from tilewright.errors import InputError
 
 pytest.importorskip("watchdog", reason="the package watchdog is not installed")
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PATIENCE_S = 120
+PATIENCE_S = 600
 
 
 class Watching:

@@ -118,7 +118,7 @@ def _free_port() -> int:
 
 
 def _wait_for_port(port: int) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while time.monotonic() < end:
         with socket.socket() as client:
             if client.connect_ex(("127.0.0.1", port)) == 0:

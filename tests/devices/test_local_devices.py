@@ -79,7 +79,7 @@ def alive(processes: set[int]) -> set[int]:
     return {one for one in processes if Path(f"/proc/{one}").exists()}
 
 
-def wait_for(condition: object, seconds: float = 120.0) -> bool:
+def wait_for(condition: object, seconds: float = 600.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():  # type: ignore[operator]

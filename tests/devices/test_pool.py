@@ -107,7 +107,7 @@ def test_shares_of_many_threads_even_out() -> None:
 
     def work() -> None:
         with share_of(pool) as device:
-            together.wait(10)
+            together.wait(600)
             device.run({"kind": "trial"}, 1)
 
     threads = [threading.Thread(target=work) for _ in range(8)]

@@ -80,7 +80,7 @@ def job(folder: Path, name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def wait_for(condition: Any, seconds: float = 120.0) -> bool:
+def wait_for(condition: Any, seconds: float = 600.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -156,7 +156,7 @@ def test_a_worker_that_is_killed_there_is_started_again_and_the_job_with_it(
     assert wait_for(lambda: len((tmp_path / "pids").read_text().split()) == 2), "connected again"
     assert wait_for(lambda: set(running(SLEEPER)) - before), "the job runs again"
     there.cancel()
-    thread.join(120)
+    thread.join(600)
     assert outcome is not None
     assert outcome.message == "was cancelled"
     there.close()

@@ -110,7 +110,7 @@ def shared_client(*, compile_only: bool = False) -> WorkerClient:
     return WorkerClient(sys.executable, compile_only=compile_only, shared=True)
 
 
-def wait_for(condition: object, seconds: float = 120.0) -> bool:
+def wait_for(condition: object, seconds: float = 600.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():  # type: ignore[operator]

@@ -86,7 +86,7 @@ def commands(text: str) -> list[str]:
     return found
 
 
-def wait_for(condition: Any, seconds: float = 120.0) -> bool:
+def wait_for(condition: Any, seconds: float = 600.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():

@@ -30,12 +30,12 @@ class Stub:
     def run(self, job: Any, timeout_s: float) -> JobOutcome[Any]:
         self.asked.append(job["kind"])
         if job["kind"] == "capture":
-            assert self.trial_begun.wait(60), "the trial does not wait for the compiler"
+            assert self.trial_begun.wait(600), "the trial does not wait for the compiler"
             if self.failure:
                 return JobOutcome(JobStatus.ERROR, {}, self.failure)
             return JobOutcome(JobStatus.OK, {"launches": [], "notes": []})
         self.trial_begun.set()
-        assert self.may_end.wait(60)
+        assert self.may_end.wait(600)
         return JobOutcome(JobStatus.OK, {"fault": "it is wrong", "checks": []})
 
     def close(self) -> None:

@@ -97,7 +97,7 @@ def test_no_registry_is_named() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     if listed.returncode > 1:
         pytest.skip("not a git checkout")

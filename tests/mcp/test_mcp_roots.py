@@ -197,7 +197,7 @@ def test_the_command_line_takes_a_text_under_a_files_name(project: Path) -> None
         input=KERNEL.replace("def k(", "def another("),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
         env={**os.environ, "PYTHONUTF8": "1"},
     )

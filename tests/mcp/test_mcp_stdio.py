@@ -91,7 +91,7 @@ def _gone(pid: int, within_s: float) -> bool:
 
 
 def _pids(place: Path) -> list[int]:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while time.monotonic() < end:
         if place.exists() and len(found := place.read_text().split()) == 2:
             return [int(pid) for pid in found]
@@ -145,7 +145,7 @@ def test_a_client_that_leaves_ends_the_server_and_its_children(
     assert raw.process.stdin is not None
     raw.process.stdin.close()
     assert all(_gone(pid, 120) for pid in pids)
-    assert raw.process.wait(20) == 0
+    assert raw.process.wait(600) == 0
 
 
 @pytest.mark.slow
@@ -162,7 +162,7 @@ def test_a_server_that_is_killed_leaves_no_engine(raw: RawClient, tmp_path: Path
 def test_the_command_line_refuses_a_root_that_is_no_folder(tmp_path: Path) -> None:
     done = subprocess.run(
         [*ENGINE_COMMAND, "mcp", "--root", str(tmp_path / "missing")],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert "is not a folder; name one that exists" in done.stderr

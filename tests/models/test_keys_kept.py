@@ -90,7 +90,7 @@ def test_key_is_in_no_file_and_in_no_process_but_the_engines(tmp_path: Path) -> 
                 env=environment, stdin=subprocess.PIPE, stdout=out, stderr=err,
             )  # fmt: skip
             try:
-                end = time.monotonic() + 120
+                end = time.monotonic() + 600
                 while "ready" not in (said := (home / "stdout").read_text()):
                     assert run.poll() is None, (home / "stderr").read_text()
                     assert time.monotonic() < end

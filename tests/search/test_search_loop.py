@@ -253,7 +253,7 @@ def test_judges_work_at_the_same_time() -> None:
 
     class Meeting(Recorder):
         def judge(self, text: str, parent: str, thorough: bool) -> Evaluation:
-            meeting.wait(10)
+            meeting.wait(600)
             return super().judge(text, parent, thorough)
 
     recorder = Meeting()

@@ -26,7 +26,7 @@ from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.source.model import Module
 from tilewright_server.backend import Engine
 from tilewright_server.entry import serve
-from tilewright_server.features import create_server
+from tilewright_server.features import code_action, create_server
 from tilewright_server.jobs import engine_host
 from tilewright_server.lazy import lazy_modules
 
@@ -160,6 +160,7 @@ def _share_converter() -> None:
 def main() -> int:
     if "TEST_LOG" in os.environ:
         logging.basicConfig(level=logging.DEBUG, filename=os.environ["TEST_LOG"])
+    code_action._MENU_S = 600.0  # a menu shows the same on a busy machine
     engine = Engine(analyze=analyze, rewrites_for=rewrites_for)
     return serve(create_server(engine, ENGINE, HOST))
 

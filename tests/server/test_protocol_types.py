@@ -28,7 +28,7 @@ for name, cls in sorted(classes.items()):
 
 def _described(*arguments: str) -> tuple[str, int]:
     run = subprocess.run(
-        [sys.executable, "-c", _DESCRIBE, *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", _DESCRIBE, *arguments], capture_output=True, text=True, timeout=600
     )
     assert run.returncode == 0, run.stderr
     return run.stdout, int(run.stderr)
@@ -71,7 +71,7 @@ except ValueError as error:
 def test_messages_are_converted_alike() -> None:
     def converted(*arguments: str) -> str:
         command = [sys.executable, "-c", _CONVERT, *arguments]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=600)
         assert run.returncode == 0, run.stderr
         return run.stdout
 

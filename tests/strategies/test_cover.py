@@ -308,7 +308,7 @@ def test_samples_are_asked_at_once_and_judged_in_their_order(store: Store) -> No
 
     def script(request: CallRequest, number: int) -> str:
         if request.role is Role.OPTIMIZER and request.sample:
-            meeting.wait(20)
+            meeting.wait(600)
         return order[request.sample]
 
     client = ScriptedClient(script)

@@ -73,7 +73,7 @@ class Scripted:
     def judge(self, text: str, baseline: str, *, thorough: bool = True, **_: object) -> Evaluation:
         self.used.add(self.bench.device.info.id)
         if self.meeting is not None and self.bench.device.__class__.__name__ == "_Share":
-            self.meeting.wait(10)
+            self.meeting.wait(600)
         us, before = (float(t.split("=")[1]) for t in (text, baseline))
         if us < 0:
             wrong = StepResult(StepName.CORRECTNESS, StepStatus.FAILED, "output 0 differs")

@@ -32,6 +32,9 @@ import sys
 sys.path.insert(0, {engine!r})
 from tilewright.worker.trials import trial
 trial._PATIENCE_S, trial._PATIENCE_RATIO = {patience_s}, 0.0
+from tilewright.worker.trials import repeated_calls
+# As many calls on a busy machine.
+repeated_calls._LIMIT_S = dict.fromkeys((True, False), 600.0)
 from tilewright.worker.jobs import measure
 measure.HOST_CODE_S = min({patience_s}, 0.5)
 from tilewright.worker.main import main
