@@ -384,3 +384,50 @@ def test_sizes_that_a_kernel_asserts_against_are_not_chosen() -> None:
     text = KERNEL.format(body="\n".join(f"    {line}" for line in body), made="empty(n)")
     assert _faults(text.format("tl.device_assert(n % B == 0)")) == ()
     assert _faults(text.format("tl.device_assert(n > 0)")) != ()
+
+
+PARTIAL = """
+@triton.jit
+def partial_sums(x, parts, M, N, each, B: tl.constexpr):
+    pid = tl.program_id(0)
+    {guard}
+    n = tl.arange(0, B)
+    total = tl.zeros([B], tl.float32)
+    for r in range(pid * each, min(pid * each + each, M)):
+        total += tl.load(x + r * N + n, mask=n < N, other=0.0)
+    tl.store(parts + pid * N + n, total, mask=n < N)
+
+def weight_gradient(x, dy):
+    M, N = x.shape
+    assert dy.shape == (M, N)
+    parts = torch.empty(64, N, device=x.device)
+    each = triton.cdiv(M, 64)
+    partial_sums[(64,)](x, parts, M, N, each, B=triton.next_power_of_2(N))
+    return parts.sum(0)
+"""
+
+
+def test_a_buffer_that_is_summed_is_read_and_not_written() -> None:
+    (faults,) = _faults(PARTIAL.format(guard="if pid * each >= M: return"))
+    assert faults.unwritten
+    assert _faults(PARTIAL.format(guard="pass")) == ()
+
+
+@pytest.mark.parametrize("shown", ["y.shape == (M, N)", "(M, N) == y.shape"])
+def test_shapes_that_an_assertion_compares_are_the_same_sizes(shown: str) -> None:
+    text = f"""
+@triton.jit
+def sums(x, y, z, n, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(z + o, tl.load(x + o, mask=o < n) + tl.load(y + o, mask=o < n), mask=o < n)
+
+def added(x, y):
+    M, N = x.shape
+    assert {shown}
+    z = torch.empty(M, N, device=x.device)
+    sums[(triton.cdiv(M * N, 16),)](x, y, z, M * N, B=16)
+    return z
+"""
+    assert _faults(text) == ()
+    (faults,) = _faults(text.replace("(M * N, 16)", "(M * N, 32)"))
+    assert faults.unwritten

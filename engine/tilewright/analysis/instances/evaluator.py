@@ -460,10 +460,17 @@ class Evaluator(Hooks):
         same = None
         multiples = self._multiples(test)
         if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
-            sides = [keys_of(self.value(side)) for side in (test.left, test.comparators[0])]
-            if all(len(side) == 1 for side in sides):
-                same = next(iter(sides[0])), next(iter(sides[1]))
+            same = self._tied(self.value(test.left), self.value(test.comparators[0]))
         raise Infeasible("an assertion fails", same=same, multiples=multiples)
+
+    def _tied(self, one: Known, two: Known) -> tuple[str, str] | None:
+        """The first two sizes that have to be the same so that two numbers or shapes are."""
+        if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
+            pairs = zip(one, two, strict=True)
+            return next((self._tied(*pair) for pair in pairs if pair[0] != pair[1]), None)
+        left, right = keys_of(one), keys_of(two)
+        is_one_each = len(left) == len(right) == 1
+        return (next(iter(left)), next(iter(right))) if is_one_each else None
 
     def _multiples(self, test: ast.expr) -> dict[str, int]:
         """What a condition on remainders demands sizes to be multiples of."""

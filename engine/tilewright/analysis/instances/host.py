@@ -24,6 +24,7 @@ from tilewright.analysis.instances.model import (
     product,
     strides_of,
 )
+from tilewright.analysis.instances.operators import READ, RESHAPES, SAME_SHAPE, is_negated
 from tilewright.analysis.instances.sizes import UNITS, Sizes
 from tilewright.python_syntax import parameter_defaults
 from tilewright.source.model import Launch, Module
@@ -31,13 +32,6 @@ from tilewright.source.model import Launch, Module
 _STEPS = 2000
 _TURNS = 8
 _MADE = ("empty", "zeros", "ones", "full", "rand", "randn")
-_SAME_SHAPE = frozenset(
-    ("to", "float", "half", "bfloat16", "double", "int", "long", "clone", "cuda", "cpu", "abs",
-     "exp", "neg", "type", "bool", "sigmoid", "log", "sqrt")
-)  # fmt: skip
-_RESHAPES = frozenset(
-    ("resize_", "resize_as_", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_", "set_")
-)
 _ASKED = frozenset(
     ("dtype", "device", "is_cuda", "requires_grad", "type", "element_size", "itemsize", "dim",
      "ndim", "is_contiguous", "get_device", "is_floating_point", "data_ptr", "stride", "shape",
@@ -144,9 +138,20 @@ class Host(Evaluator):
         plain = self.number(one), self.number(two)
         if any(isinstance(v, Open | Tensor | Unknown | Dotted) for v in plain):
             return UNKNOWN
+        for side, other in ((one, two), (two, one)):
+            if isinstance(side, Method) and isinstance(side.owner, Open):
+                return self._shape_compared(op, side, other)
         if plain == (one, two):
             raise Unfollowed("a comparison of what is not known")
         return self.comparison(op, *plain)
+
+    def _shape_compared(self, op: type[ast.cmpop], one: Method, two: Known) -> Known:
+        """``x.shape == (M, N)``, which says how many axes the tensor has."""
+        if one.name != "shape" or not isinstance(two, tuple) or isinstance(two, Unknown):
+            raise Unfollowed("a comparison of what is not known")
+        tensor = self._learned(one.owner, len(two))
+        assert tensor is not None
+        return self.comparison(op, tensor.shape, tuple(self.number(part) for part in two))
 
     def same(self, one: Known, two: Known) -> bool | None:
         if isinstance(one, Open | Tensor) and two is None:
@@ -163,7 +168,7 @@ class Host(Evaluator):
             return self.run(node.orelse)
         if self._depends_on_sizes(node.test):
             raise Unfollowed("an unknown condition about sizes")
-        return self.run(node.orelse if _is_negated(node.test) else node.body)
+        return self.run(node.orelse if is_negated(node.test) else node.body)
 
     def _depends_on_sizes(self, test: ast.expr) -> bool:
         asked = {
@@ -371,7 +376,7 @@ class Host(Evaluator):
         if isinstance(owner, Open) and owner.tensor is None:
             self._share([*given, *named.values()])  # it may be no tensor
         tensor = self.tensor(owner)
-        if tensor is not None and name in _RESHAPES:
+        if tensor is not None and name in RESHAPES:
             raise Unfollowed("a tensor gets another shape")
         if tensor is None or (name.endswith("_") and not name.startswith("_")):
             self._share([owner, *given, *named.values()])
@@ -415,8 +420,10 @@ class Host(Evaluator):
             if tensor.shape is None and isinstance(owner, Open):
                 return owner
             return tensor if is_whole else self._copied(tensor, node)
-        if name in _SAME_SHAPE:
+        if name in SAME_SHAPE:
             return self._copied(tensor, node)
+        if name in READ:
+            return Tensor(Storage(name, None, is_shared=True))
         if name in ("view", "reshape") and tensor.shape is not None and is_whole:
             return self._viewed(tensor, given)
         if name in ("t", "transpose") and len(tensor.shape or ()) == 2:
@@ -489,12 +496,3 @@ class Host(Evaluator):
         if not numbers or not all(isinstance(n, int) for n in numbers):
             raise Unfollowed("an unknown grid")
         return tuple(numbers)
-
-
-def _is_negated(test: ast.expr) -> bool:
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return not _is_negated(inner)
-        case ast.Compare(ops=[ast.NotEq()]):
-            return True
-    return False

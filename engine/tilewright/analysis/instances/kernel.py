@@ -356,7 +356,7 @@ class KernelPrograms(Memory):
         extent = int(end) - int(start)
         self.demand_powers((extent,))
         lanes = self.lanes.of(extent)
-        return Tile((extent,), (len(lanes),), [start + lane for lane in lanes])
+        return Tile((extent,), (len(lanes),), [int(start) + lane for lane in lanes])
 
     def _cdiv(self, node: ast.Call, given: list[Known], named: dict[str, Known]) -> Known:
         one, two = given[0], given[1] if len(given) > 1 else named["div"]

@@ -17,6 +17,15 @@ GREATEST = 1 << 62
 LONGEST = 1 << 12
 """Longer texts and lists are not followed."""
 _MOST_NESTED = 6
+SAME_SHAPE = frozenset(
+    ("to", "float", "half", "bfloat16", "double", "int", "long", "clone", "cuda", "cpu", "abs",
+     "exp", "neg", "type", "bool", "sigmoid", "log", "sqrt")
+)  # fmt: skip
+READ = frozenset(("sum", "mean", "amax", "amin", "argmax", "argmin", "item", "tolist", "any"))
+"""What reads a tensor whole and makes another one of it."""
+RESHAPES = frozenset(
+    ("resize_", "resize_as_", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_", "set_")
+)
 PLAIN = (int, float, str, tuple, list, dict, type(None))
 
 
@@ -144,3 +153,13 @@ def _sequence(op: type[ast.operator], one: Any, two: Any) -> Any:
     if op is ast.Mult and isinstance(count, int) and len(part) * count <= LONGEST:
         return part * count
     return UNKNOWN
+
+
+def is_negated(test: ast.expr) -> bool:
+    """Whether a condition is the opposite of another one."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return not is_negated(inner)
+        case ast.Compare(ops=[ast.NotEq()]):
+            return True
+    return False

@@ -130,10 +130,9 @@ def elementwise(
     """A function of two tiles, or of a tile and a number, lane by lane."""
     shape = joined(shape_of(one) or (), shape_of(two) or ())
     counts = lanes.counts(shape)
-    origin = hash((name, _identity(one), _identity(two)))
     left, right = _data(one, counts), _data(two, counts)
     if left is None or right is None:
-        return Tile(shape, counts, None, origin)
+        return Tile(shape, counts, None, hash((name, _identity(one), _identity(two))))
     data: list[Any] | None
     try:
         data = list(map(function, left, right))
@@ -141,6 +140,7 @@ def elementwise(
             data = None
     except (TypeError, ArithmeticError, ValueError):
         data = None
+    origin = hash((name, _identity(one), _identity(two))) if data is None else 0
     return Tile(shape, counts, data, origin)
 
 
