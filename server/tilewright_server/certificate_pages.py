@@ -1,9 +1,11 @@
 """A certificate as a page of Markdown: what was verified, where, in figures, and what was not."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from tilewright.figures import kibibytes
 from tilewright_server.certificate_cards import certificate_title
@@ -24,8 +26,12 @@ Rule = Callable[[str], tuple[str, str | None] | None]
 """The rule that a proposer fixes, by its name, and its page."""
 
 
-def certificate_page(proof: "KernelProof", rule: Rule) -> str:
-    """The page of a kernel's certificate, which says first whether it is of the present text."""
+def certificate_page(proof: "KernelProof", rule: Rule, folder: Path) -> str:
+    """The page of a kernel's certificate, which says first whether it is of the present text.
+
+    Args:
+        folder: that the page lies in. Links are relative to it: previews follow no ``file:``.
+    """
     state = proof.state
     if state is None or proof.place is None:
         raise ValueError("a kernel without a certificate has no page")
@@ -36,7 +42,7 @@ def certificate_page(proof: "KernelProof", rule: Rule) -> str:
         parts.append("**Not of the present text.** Since then:\n\n" + "\n".join(changed))
     parts += [
         _section("Edits", (_edit(edit, rule) for edit in certificate.edits)),
-        _section("Where and with what", _where(certificate, proof.place)),
+        _section("Where and with what", _where(certificate, proof.place, folder)),
         _section("Steps", _steps(certificate)),
         _table("Correctness", _CHECKED, map(_check, certificate.checks)),
         _table("Speed", _TIMED, map(_speed, certificate.speed)),
@@ -46,6 +52,11 @@ def certificate_page(proof: "KernelProof", rule: Rule) -> str:
         _section("Not verified", certificate.unverified),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def relative(place: Path, folder: Path) -> str:
+    """A link to a file from a page in a folder."""
+    return quote(Path(os.path.relpath(place, folder)).as_posix())
 
 
 def _sentence(text: str) -> str:
@@ -77,7 +88,7 @@ def _edit(edit: "Edit", rule: Rule) -> str:
     return f"{done}, rule [`{name}`]({page})" if page else f"{done}, rule `{name}`"
 
 
-def _where(certificate: "CertificateFile", place: Path) -> Iterator[str]:
+def _where(certificate: "CertificateFile", place: Path, folder: Path) -> Iterator[str]:
     device = certificate.device
     on = f", {device.target}" if device.target else ""
     yield f"Device: {device.name} (`{device.id}`{on})"
@@ -95,7 +106,7 @@ def _where(certificate: "CertificateFile", place: Path) -> Iterator[str]:
     if certificate.seeds:
         yield f"Seeds: {', '.join(map(str, certificate.seeds))}"
     yield f"Made: {certificate.created} by Tilewright {certificate.tilewright}"
-    yield f"File: [{place.name}]({place.as_uri()}), text {certificate.subject.hash[:12]}"
+    yield f"File: [{place.name}]({relative(place, folder)}), text {certificate.subject.hash[:12]}"
 
 
 def _steps(certificate: "CertificateFile") -> Iterator[str]:

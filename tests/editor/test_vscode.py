@@ -68,7 +68,7 @@ def test_an_nki_kernel_is_optimized_for_a_neuron_core(reports: Reports) -> None:
     assert "verified: correct" in facts["verified"]
     for said in ("Certificate of softmax", "Where and with what", "Estimate, not measured"):
         assert said in facts["page"]
-    assert "rule " in facts["page"], "the rule of each edit"
+    assert "stage fusion" in facts["page"], "what each edit did"
 
 
 def test_what_does_not_apply_can_be_ignored(reports: Reports) -> None:

@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 from conversation import KERNEL, NAME_LINE, Conversation, until
 from fake_engine import certified
@@ -178,19 +180,25 @@ async def test_a_certificate_is_a_page_to_read(talk: Conversation) -> None:
     talk.open("nothing")
     page = await page_of(talk)
     assert page.startswith("# Certificate of dot_kernel\n\nVerified: correct on Triton interp")
-    assert "- accumulate in tl.dot (rewrite), stage fusion, rule [`dot_accumulator`](file:" in page
+    assert "- accumulate in tl.dot (rewrite), stage fusion, rule [`dot_accumulator`](" in page
     assert "- fuse both (model big-one), stage fusion\n" in page
     assert "- Run on: `kernel.yaml` (captured)" in page
-    assert f"[{NAME}](file:" in page
+    link = page.partition(f"[{NAME}](")[2].partition(")")[0]
+    folder = Path(uris.to_fs_path((await shown(talk))["uri"]) or "").parent
+    assert (folder / unquote(link)).resolve() == (talk.folder / NAME).resolve()
     assert "Not of the present text" not in page
     talk.replace(text.replace("BLOCK=32", "BLOCK=64"))
     stale = await page_of(talk)
     assert "**Not of the present text.** Since then:\n\n- dot changed (line 19)" in stale
 
 
+async def shown(talk: Conversation) -> dict[str, Any]:
+    answer: dict[str, Any] = await talk.execute("tilewright.showCertificate", {"uri": talk.uri})
+    return answer
+
+
 async def page_of(talk: Conversation) -> str:
-    answer = await talk.execute("tilewright.showCertificate", {"uri": talk.uri})
-    return Path(uris.to_fs_path(answer["uri"]) or "").read_text()
+    return Path(uris.to_fs_path((await shown(talk))["uri"]) or "").read_text()
 
 
 def test_the_figures_of_a_certificate_stand_in_tables() -> None:
@@ -205,7 +213,7 @@ def test_the_figures_of_a_certificate_stand_in_tables() -> None:
     )
     module = parse_module(kernel, "kernel.py")
     proof = KernelProof(module.kernels[0], state_of(made, module), Path("/w") / NAME)
-    page = certificate_page(proof, lambda _: None)
+    page = certificate_page(proof, lambda _: None, Path("/w/pages"))
     for row in (
         "| n=64 | 12 | fp64 | 0.001 absolute | rtol 0.1, atol 0.2 | nothing |",
         "| n=64 | 1.50x [1.40, 1.60], confidence 0.95 | 15 µs | 10 µs | 100 | 0.01 |",

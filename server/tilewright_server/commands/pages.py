@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls import uris
 
 from tilewright.errors import InputError
 from tilewright.home import home
 from tilewright.knowledge.explain import explain
 from tilewright.knowledge.files import KnowledgeError
 from tilewright_server.background_compile import start_inspecting
-from tilewright_server.certificate_pages import Rule, certificate_page
+from tilewright_server.certificate_pages import Rule, certificate_page, relative
 from tilewright_server.certificates import SUFFIX
 from tilewright_server.commands.arguments import (
     CertificateArguments,
@@ -78,7 +79,11 @@ async def show_certificate(server: TilewrightServer, *arguments: Any) -> dict[st
     found = await server.certificates.of(snapshot, await server.analyze(snapshot))
     proof = found.choose(wanted.kernel, wanted.certificate)
     if proof is not None and proof.place is not None:
-        page = certificate_page(proof, _rule_of(server))
+        try:
+            folder = _folder()
+        except InputError as error:
+            return refuse(server, f"the page cannot be kept: {error}")
+        page = certificate_page(proof, _rule_of(server, folder), folder)
         name = f"certificate-{proof.place.name.removesuffix(SUFFIX)}-{proof.kernel.name}"
         file = proof.place.as_uri()
         return {"uri": await _open(server, name, page), "file": file}
@@ -89,7 +94,12 @@ async def show_certificate(server: TilewrightServer, *arguments: Any) -> dict[st
     return {"uri": Path(broken).as_uri(), "file": Path(broken).as_uri()}
 
 
-def _rule_of(server: TilewrightServer) -> Rule:
+def _folder() -> Path:
+    """Where pages lie. Raises InputError: Tilewright's home cannot be made."""
+    return home() / "pages"
+
+
+def _rule_of(server: TilewrightServer, folder: Path) -> Rule:
     """The rule that a rewrite fixes, with its page; None for other proposers."""
     from tilewright.rewrites import all_rewrites
 
@@ -97,7 +107,11 @@ def _rule_of(server: TilewrightServer) -> Rule:
 
     def found(proposer: str) -> tuple[str, str | None] | None:
         rule = rules.get(proposer)
-        return None if rule is None else (rule, server.settings.page_of(rule))
+        if rule is None:
+            return None
+        page = server.settings.page_of(rule)
+        path = uris.to_fs_path(page) if page is not None and page.startswith("file:") else None
+        return rule, page if path is None else relative(Path(path), folder)
 
     return found
 
@@ -105,7 +119,7 @@ def _rule_of(server: TilewrightServer) -> Rule:
 async def _open(server: TilewrightServer, name: str, text: str) -> str | None:
     """A page in Tilewright's home, opened where the client can; else its path is said."""
     try:
-        path = home() / "pages" / f"{name}.md"
+        path = _folder() / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except (InputError, OSError) as error:
