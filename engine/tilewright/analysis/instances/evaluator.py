@@ -282,7 +282,7 @@ class Evaluator(Hooks):
             given, function = [], UNKNOWN
         named = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         if isinstance(function, Dotted) and function.name in BUILTIN_CALLS and not named:
-            return self._builtin(function.name, given)
+            return self._builtin(node, function.name, given)
         if isinstance(function, Function):
             return self.apply(function, given, named)
         if (
@@ -293,9 +293,9 @@ class Evaluator(Hooks):
             return container_call(function.owner, function.name, given, named)
         return self.call(node, function, given, named)
 
-    def _builtin(self, name: str, given: list[Known]) -> Known:
+    def _builtin(self, node: ast.Call, name: str, given: list[Known]) -> Known:
         if not all(isinstance(value, PLAIN) for value in given):
-            return self.call(ast.Call(ast.Name(name), [], []), Dotted(name), given, {})
+            return self.call(node, Dotted(name), given, {})
         if name in ("min", "max"):
             for value in given:
                 self.asked_to_round(value)

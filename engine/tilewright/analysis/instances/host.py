@@ -314,7 +314,7 @@ class Host(Evaluator):
         if name.startswith("torch.") and last.endswith("_like") and given:
             return self._like(node, self.tensor(given[0]), last)
         if name in ("min", "max", "int", "float", "bool", "abs", "len"):
-            return self._numeric(name, given)
+            return self._numeric(node, name, given)
         if not name.startswith(("torch.cuda", "torch.empty", "isinstance")) and last != "device":
             self._share([*given, *named.values()])
         return UNKNOWN
@@ -324,7 +324,7 @@ class Host(Evaluator):
         self.asked_to_round(one)
         return Dim(-(-int(one) // int(two)), keys_of(one))
 
-    def _numeric(self, name: str, given: list[Known]) -> Known:
+    def _numeric(self, node: ast.Call, name: str, given: list[Known]) -> Known:
         if name == "len" and len(given) == 1 and isinstance(given[0], Open):
             return self._open_size(given[0], 0) if self.tensor(given[0]) else UNKNOWN
         tensor = self.tensor(given[0]) if name == "len" else None
@@ -333,7 +333,7 @@ class Host(Evaluator):
         plain = [self.number(value) for value in given]
         if any(isinstance(value, Unknown | Tensor | Dotted) for value in plain):
             return UNKNOWN
-        return self._builtin(name, plain)
+        return self._builtin(node, name, plain)
 
     def _made(
         self, node: ast.expr, given: list[Known], named: dict[str, Known], what: str
