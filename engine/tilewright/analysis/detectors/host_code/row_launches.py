@@ -10,7 +10,7 @@ from tilewright.analysis.host_graph.model import HostGraph, Use
 from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles.parameters import pointer_parameters
-from tilewright.source.model import Module
+from tilewright.source.model import Launch, Module
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def launches_for_each_row(module: Module, graph: HostGraph) -> Iterator[Finding]
             launch = touched[0].launch if touched else None
             if launch is None or not _touches_rows(turn, touched, _is_kept(turn, loop, call)):
                 continue
-            if _goes_further(turn, call):
+            if _goes_further(module, turn, launch):
                 continue
             yield Finding(
                 launch.range,
@@ -65,17 +65,30 @@ def launches_for_each_row(module: Module, graph: HostGraph) -> Iterator[Finding]
             )
 
 
-def _goes_further(turn: _Turn, call: ast.Call) -> bool:
-    """Whether a call that is given ``x[b]`` is given the step from row to row of x as well.
+def _goes_further(module: Module, turn: _Turn, launch: Launch) -> bool:
+    """Whether a kernel that is given ``x[b]`` adds the step from row to row of x to an address.
 
-    Then the kernel goes on to other rows by itself, as one does that continues what is there.
+    Then it continues what the launch before has left in the row. A step that is only multiplied
+    leads from program to program.
     """
     owners = {
         ast.unparse(argument.value)
-        for argument in call.args
+        for argument in launch.arguments.values()
         if isinstance(argument, ast.Subscript) and turn.is_row(argument)
     }
-    return any(f"{owner}.stride(0)" == ast.unparse(a) for owner in owners for a in call.args)
+    strides = {f"{owner}.stride(0)" for owner in owners}
+    steps = {name for name, value in launch.arguments.items() if ast.unparse(value) in strides}
+    kernel = module.kernel(launch.kernel)
+    if kernel is None or not steps:
+        return False
+    factors = {
+        id(side)
+        for product in nodes_like(kernel.node, ast.BinOp)
+        if isinstance(product.op, ast.Mult)
+        for side in (product.left, product.right)
+    }
+    used = nodes_like(kernel.node, ast.Name)
+    return any(name.id in steps and id(name) not in factors for name in used)
 
 
 def _is_of_memory(module: Module, use: Use) -> bool:
