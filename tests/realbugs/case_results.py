@@ -20,6 +20,7 @@ FIRST_SIGHT = {
     Folder.FIRST_BLIND: FOLDER / "first_sight.yaml",
     Folder.SECOND_BLIND: FOLDER / "first_sight2.yaml",
     Folder.THIRD_BLIND: FOLDER / "first_sight3.yaml",
+    Folder.FOURTH_BLIND: FOLDER / "first_sight4.yaml",
 }
 _WRONG_RESULT = 5
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from case_results import Share
 from pydantic import BaseModel, ConfigDict
-from reported_cases import FOLDER, Case, loaded
+from reported_cases import FOLDER, Case, Folder, loaded
 
 RECORD = FOLDER / "executed.yaml"
-# The last blind set, as it was run before anything of it was read; written once, never again.
+RUN_BLIND = Folder.THIRD_BLIND
+"""The last blind set that was run before anything of it was read; the one after it was not run."""
+# What that showed; written once, never again.
 FIRST_SIGHT = FOLDER / "executed_first_sight3.yaml"
 
 

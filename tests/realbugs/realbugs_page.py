@@ -18,7 +18,7 @@ from case_results import (
     share_of_alarms,
     write_record,
 )
-from executed_record import FIRST_SIGHT, recorded_runs, shares
+from executed_record import FIRST_SIGHT, RUN_BLIND, recorded_runs, shares
 from measured_cases import (
     CONTROL,
     WORTH,
@@ -30,7 +30,7 @@ from measured_cases import (
     shown,
     times,
 )
-from reported_cases import Case, Folder, Half, Kind
+from reported_cases import BLIND_SETS, Case, Folder, Half, Kind
 from workloads import NOT_RUN
 
 from tilewright.knowledge.base import taxonomy
@@ -62,8 +62,9 @@ drafted from its text ([drafted runs](drafted-runs.md)). All wrong results count
 the file alone cannot decide. A fault is *found* where an issue on its lines, an expected issue, or
 an issue of the whole kernel (a result that differs, an element that is never written) is reported
 and not in the twin; an *alarm* is any report of a run of a twin. Cases and twins of the folders
-`open`, `blind` and `blind2` were known when this was written, those of `blind3` were not; some
-cases have no host function. `make realbugs-executed` runs them.
+`open`, `blind` and `blind2` were known when this was written, those of `blind3` were not, and
+those of `blind4` were not run; some cases have no host function. `make realbugs-executed` runs
+them.
 
 """
 
@@ -90,9 +91,9 @@ def _executed(of: Sequence[Result]) -> Iterator[str]:
         row = shares(runs, given, text).values()
         known = Share(sum(case.name in runs for case in given), len(given))
         yield f"| {folder}, {known} recorded | {' | '.join(map(str, row))} |"
-    last = Folder.THIRD_BLIND
-    first = shares(recorded_runs(FIRST_SIGHT), _bugs(of, last), first_sight(last).found).values()
-    yield f"| {last}, at first sight | {' | '.join(map(str, first))} |"
+    found = first_sight(RUN_BLIND).found
+    first = shares(recorded_runs(FIRST_SIGHT), _bugs(of, RUN_BLIND), found).values()
+    yield f"| {RUN_BLIND}, at first sight | {' | '.join(map(str, first))} |"
 
 
 def _bugs(of: Iterable[Result], folder: Folder) -> list[Case]:
@@ -103,7 +104,7 @@ def _earlier_sets(of: Sequence[Result]) -> str:
     return "\n".join(
         f"`{folder}` was a blind set, of which {bugs} wrong results and\n{slow} of lost time were "
         "found at first sight."
-        for folder in (Folder.FIRST_BLIND, Folder.SECOND_BLIND)
+        for folder in BLIND_SETS[:-1]
         for bugs, slow in ((share_at_first_sight(of, kind, folder) for kind in Kind),)
     )
 
@@ -115,13 +116,13 @@ def _shares(of: Sequence[Result]) -> Iterator[str]:
         opened, blind, both = (
             share_found(of, kind, half) for half in (Half.OPEN, Half.BLIND, None)
         )
-        first = share_at_first_sight(of, kind, Folder.THIRD_BLIND)
+        first = share_at_first_sight(of, kind, BLIND_SETS[-1])
         yield f"| {title} | {opened} | {first} | {blind} | {both} |"
     opened, blind, both = (
         share_of_alarms(r for r in of if half in (None, r.case.half))
         for half in (Half.OPEN, Half.BLIND, None)
     )
-    first = alarms_at_first_sight(of, Folder.THIRD_BLIND)
+    first = alarms_at_first_sight(of, BLIND_SETS[-1])
     yield f"| false alarms on twins | {opened} | {first} | {blind} | {both} |"
 
 

@@ -1,8 +1,8 @@
 """Small kernels with a fault that a public report describes, each with its fixed twin.
 
-One YAML file a repository. ``open/`` was read while the detectors were written, ``blind/`` and
-``blind2/`` were blind sets and are open since their results were read, and ``blind3/`` is the blind
-set now.
+One YAML file a repository. ``open/`` was read while the detectors were written, ``blind/``,
+``blind2/`` and ``blind3/`` were blind sets and are open since their results were read, and
+``blind4/`` is the blind set now.
 ``code`` is both versions in one text: the first column of a line is "-"
 where only the faulty version has it, "+" where only the fixed one has it, "!" where both have it
 and the fault may be reported there, and a space otherwise. The imports of torch and Triton
@@ -44,11 +44,16 @@ class Folder(StrEnum):
     FIRST_BLIND = "blind"
     SECOND_BLIND = "blind2"
     THIRD_BLIND = "blind3"
+    FOURTH_BLIND = "blind4"
 
     @property
     def half(self) -> Half:
         """The half that the folder's cases belong to now."""
-        return Half.BLIND if self is Folder.THIRD_BLIND else Half.OPEN
+        return Half.BLIND if self is BLIND_SETS[-1] else Half.OPEN
+
+
+BLIND_SETS = tuple(folder for folder in Folder if folder is not Folder.OPEN)
+"""In the order in which they were written; the last one is blind now."""
 
 
 class Entry(BaseModel):

@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 from case_results import Result, first_sight, recorded, results, share_of_alarms
-from executed_record import FIRST_SIGHT, recorded_runs, shares
-from reported_cases import Folder, Kind, cases
+from executed_record import FIRST_SIGHT, RUN_BLIND, recorded_runs, shares
+from reported_cases import BLIND_SETS, Folder, Kind, cases
 
 from tilewright.knowledge.base import taxonomy
 from tilewright.source import parse_module
@@ -35,7 +35,7 @@ def test_the_record_names_the_cases() -> None:
     assert set(recorded()) == {case.name for case in cases()}
 
 
-@pytest.mark.parametrize("folder", [Folder.FIRST_BLIND, Folder.SECOND_BLIND, Folder.THIRD_BLIND])
+@pytest.mark.parametrize("folder", BLIND_SETS)
 def test_the_first_sight_of_a_blind_set_names_its_cases(folder: Folder) -> None:
     named = {case.name for case in cases() if case.folder is folder}
     assert set(first_sight(folder).found) == named
@@ -43,7 +43,7 @@ def test_the_first_sight_of_a_blind_set_names_its_cases(folder: Folder) -> None:
 
 
 def test_first_runs_are_of_the_wrong_results_of_the_last_blind_set() -> None:
-    bugs = {c.name for c in cases() if c.folder is Folder.THIRD_BLIND and c.entry.kind is Kind.BUG}
+    bugs = {c.name for c in cases() if c.folder is RUN_BLIND and c.entry.kind is Kind.BUG}
     assert set(recorded_runs(FIRST_SIGHT)) <= bugs
 
 
@@ -64,7 +64,7 @@ def test_runs_that_are_recorded_are_of_wrong_results_among_the_cases() -> None:
 
 
 def test_runs_of_known_twins_give_few_alarms() -> None:
-    known = [case for case in cases() if case.folder is not Folder.THIRD_BLIND]
+    known = [case for case in cases() if case.folder is not RUN_BLIND]
     named = {c.name: runs.alarms for c in known if (runs := recorded_runs().get(c.name))}
     found = shares(recorded_runs(), known, {})["alarms on twins"]
     assert found.percent <= _FALSE_ALARMS, {name: given for name, given in named.items() if given}
@@ -72,6 +72,6 @@ def test_runs_of_known_twins_give_few_alarms() -> None:
 
 def test_runs_of_the_last_blind_set_give_no_more_alarms_than_at_first_sight() -> None:
     """At first sight 7 of 67 twins give one, which is more than is wanted."""
-    blind = {case.name for case in cases() if case.folder is Folder.THIRD_BLIND}
+    blind = {case.name for case in cases() if case.folder is RUN_BLIND}
     now = {name for name, one in recorded_runs().items() if one.alarms} & blind
     assert now <= {name for name, one in recorded_runs(FIRST_SIGHT).items() if one.alarms}
