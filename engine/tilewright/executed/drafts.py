@@ -112,6 +112,12 @@ class Space:
             found |= dict.fromkeys(axis for axis in axes if isinstance(axis, str))
         return tuple(found)
 
+    def leading(self, draft: Draft) -> frozenset[str]:
+        """The symbols that no tensor has among its last two axes."""
+        shapes = self.shapes(self.decided(draft)).values()
+        last = {axis for axes in shapes for axis in axes[-2:]}
+        return frozenset(str(a) for axes in shapes for a in axes if a not in last)
+
     def shapes(self, decided: Mapping[tuple[str, str], Option]) -> dict[str, Axes]:
         """The axes of each tensor, symbols that are one and the same by one name."""
         return {

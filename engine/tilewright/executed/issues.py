@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from tilewright.analysis.model import Issue
 from tilewright.analysis.suppression import visible_issues
-from tilewright.executed.observations import Wrong, described
-from tilewright.executed.search import Sighting, Tried
+from tilewright.executed.observations import Sighting, Wrong, described
+from tilewright.executed.search import Tried
 from tilewright.knowledge.base import taxonomy
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range

@@ -7,7 +7,8 @@ from typing import cast
 from tilewright.devices.model import Device, JobStatus
 from tilewright.errors import TilewrightError
 from tilewright.executed.functions import host_functions, space_for
-from tilewright.executed.search import Run, Tried, tried
+from tilewright.executed.observations import Run
+from tilewright.executed.search import Tried, tried
 from tilewright.home import home
 from tilewright.source.model import Module
 from tilewright.targets.cache import ReportCache

@@ -1,7 +1,7 @@
 """What a run of a drafted call shows: how far it came, and what was wrong with it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
@@ -43,6 +43,18 @@ class Fault:
     line: int
     text: str
 
+
+@dataclass(frozen=True)
+class Sighting:
+    """A fault and the call that shows it; ``is_ordinary``: its extents are powers of two."""
+
+    fault: Fault
+    call: DraftedCall
+    is_ordinary: bool
+
+
+Run = Callable[[Sequence[DraftedCall]], list[DraftedRun]]
+"""Runs calls; gives fewer runs than calls where no more may be made."""
 
 _LAUNCHES = re.compile(
     r"missing \d+ required positional|unexpected keyword argument|multiple values for argument|"

@@ -6,7 +6,7 @@ nothing wrong; other extents are then tried with it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.executed import extents
@@ -14,37 +14,26 @@ from tilewright.executed.drafts import Draft, Space
 from tilewright.executed.observations import (
     Fault,
     Reached,
+    Run,
+    Sighting,
     Wrong,
     faults,
     is_clean,
     reached,
     score,
 )
-from tilewright.worker.messages.drafted import (
-    DraftedCall,
-    DraftedRun,
-    Variation,
-)
+from tilewright.executed.relations.model import SoundDraft
+from tilewright.executed.relations.table import RELATIONS
+from tilewright.worker.messages.drafted import DraftedCall, DraftedRun
 
-Run = Callable[[Sequence[DraftedCall]], list[DraftedRun]]
 _ROUNDS = 5
 _MOST = 24
 _CHUNK = 8
 _HOPES = 2
-_CONFIGS = 4
 _CALLS = 240
 _HANGS = 1.5
 _MOST_SLOW = 6
 _MOST_SECONDS = 12.0
-
-
-@dataclass(frozen=True)
-class Sighting:
-    """A fault and the call that shows it; ``is_ordinary``: its extents are powers of two."""
-
-    fault: Fault
-    call: DraftedCall
-    is_ordinary: bool
 
 
 @dataclass(frozen=True)
@@ -123,15 +112,8 @@ def tried(space: Space, run: Run) -> Tried:
     return Tried(space.function, call, "", clean, sightings, counted.count)
 
 
-def _leading(space: Space, draft: Draft) -> frozenset[str]:
-    """The symbols that no tensor has among its last two axes."""
-    shapes = space.shapes(space.decided(draft)).values()
-    last = {axis for axes in shapes for axis in axes[-2:]}
-    return frozenset(str(a) for axes in shapes for a in axes if a not in last)
-
-
 def _ordinary(space: Space, draft: Draft) -> list[DraftedCall]:
-    symbols, leading = space.symbols(draft), _leading(space, draft)
+    symbols, leading = space.symbols(draft), space.leading(draft)
     return [
         space.call(draft, extents.ordinary(symbols, leading, turned=turned))
         for turned in (False, True)
@@ -215,7 +197,7 @@ def _probed(space: Space, draft: Draft, run: Run) -> Iterator[Sighting]:
     A fault with an odd extent counts where the powers of two around that extent show none: then
     no order of two extents that the function takes for granted is broken.
     """
-    symbols, leading = space.symbols(draft), _leading(space, draft)
+    symbols, leading = space.symbols(draft), space.leading(draft)
     usual = extents.ordinary(symbols, leading)
     small = extents.odd(symbols, leading)
     calls = [space.call(draft, {**usual, symbol: small[symbol]}) for symbol in symbols]
@@ -227,115 +209,9 @@ def _probed(space: Space, draft: Draft, run: Run) -> Iterator[Sighting]:
             willing[symbol] = small[symbol]
         elif found and _is_clean_around(space, draft, usual, symbol, small[symbol], run):
             yield from (Sighting(fault, call, False) for fault in found)
-    yield from _of_large(space, draft, usual, run)
-    yield from _compared(space, draft, usual, willing, run)
-    yield from _of_flags(space, draft, usual, willing, run)
-
-
-_LIMITS = frozenset({Wrong.OUTSIDE_READ, Wrong.OUTSIDE_WRITE, Wrong.UNWRITTEN})
-
-
-def _of_large(space: Space, draft: Draft, usual: Mapping[str, int], run: Run) -> Iterator[Sighting]:
-    """What an extent beyond any fixed block shows: that ordinary ones may be in any order is known
-    by then. A number among the arguments may be what bounds it, and then nothing is known."""
-    if space.has_numbers or not space.is_stated:
-        return
-    leading = _leading(space, draft)
-    calls = [
-        space.call(draft, {**usual, symbol: extents.LARGE})
-        for symbol in usual if symbol not in leading
-    ]  # fmt: skip
-    for call, one in zip(calls, run(calls), strict=False):
-        yield from (Sighting(f, call, False) for f in faults(one) if f.kind in _LIMITS)
-
-
-def _of_flags(
-    space: Space, draft: Draft, usual: Mapping[str, int], odd: Mapping[str, int], run: Run
-) -> Iterator[Sighting]:
-    """What odd extents show with the flags that a call may leave out, where ordinary ones show
-    nothing."""
-    calls = [space.call(draft, sizes, flags=True) for sizes in (usual, odd)]
-    if calls[0] == space.call(draft, usual):
-        return
-    runs = run(calls)
-    if len(runs) == len(calls) and is_clean(runs[0]):
-        yield from (Sighting(fault, calls[1], False) for fault in faults(runs[1]))
-
-
-def _compared(
-    space: Space, draft: Draft, usual: Mapping[str, int], odd: Mapping[str, int], run: Run
-) -> Iterator[Sighting]:
-    """What differs between a call and the same call with something changed.
-
-    With ordinary extents a change is tried first: what makes a difference there may be meant to.
-    Masked lanes, and lanes beyond the next power of two, are never meant to; nor is the layout of
-    a tensor whose strides are read.
-    """
-    for contents in _CONTENTS:
-        firsts = [space.call(draft, sizes, contents=contents) for sizes in (usual, odd)]
-        changes = [*_changes(space)]
-        if layouts := space.layouts(draft):
-            changes.append((Wrong.LAYOUT, _OTHER_LAYOUT, lambda call: space.stored(call, layouts)))
-        calls = [*firsts]
-        for _, _, change in changes:
-            calls += [{**change(first), "like": at} for at, first in enumerate(firsts)]
-        runs = run(calls)
-        if len(runs) < len(calls) or not is_clean(runs[0]):
-            return
-        if contents == "normal":
-            yield from (Sighting(fault, calls[1], False) for fault in faults(runs[1]))
-        if not is_clean(runs[1]):
-            return
-        for number, (kind, said, _) in enumerate(changes):
-            at = 2 + 2 * number
-            yield from _differing(kind, said, calls[at : at + 2], runs[at : at + 2])
-
-
-_RANDOM = ("tl.rand", "language.rand", "philox")
-_CONTENTS = ("normal", "positive", "negative")
-_OTHER_LAYOUT = "the same values in another layout"
-_DOUBLED = "tiles twice as long as the next power of two"
-
-
-def _differing(
-    kind: Wrong, said: str, calls: Sequence[DraftedCall], runs: Sequence[DraftedRun]
-) -> Iterator[Sighting]:
-    """What two calls show that are like those with ordinary and with odd extents."""
-    if any(reached(one) is not Reached.ENDED for one in runs):
-        return
-    differences = [one.get("difference") or "" for one in runs]
-    if any("another kind" in one for one in differences):
-        return
-    is_sure = kind in (Wrong.LAYOUT, Wrong.LANES) or (said == _DOUBLED and differences[1])
-    if differences[0] and not is_sure:
-        return
-    for call, difference, is_ordinary in zip(calls, differences, (True, False), strict=True):
-        if difference:
-            yield Sighting(Fault(kind, 0, f"{difference} with {said}"), call, is_ordinary)
-            return
-
-
-Change = Callable[[DraftedCall], DraftedCall]
-
-
-def _changes(space: Space) -> Iterator[tuple[Wrong, str, Change]]:
-    """What right results do not depend on: (kind, in words, the call changed so)."""
-
-    def varied(variation: Variation) -> Change:
-        return lambda call: {**call, "variation": variation}
-
-    lanes = "other contents of masked lanes that have no `other`"
-    yield Wrong.LANES, lanes, varied({"lanes": True})
-    if any(space.says(word) for word in _RANDOM):
-        return  # which numbers a lane draws may depend on its place in a tile
-    if space.says("next_power_of_2"):
-        yield Wrong.TILES, _DOUBLED, varied({"doubled": True})
-    for size in space.tiles:
-        for other in (size // 2, size * 2):
-            said = f"{other} instead of {size} in the function"
-            yield Wrong.TILES, said, varied({"tiles": [size, other]})
-    for number in range(1, _CONFIGS if space.says("autotune") else 1):
-        yield Wrong.TILES, f"configuration {number + 1}", varied({"config": number})
+    sound = SoundDraft(space, draft, usual, willing)
+    for relation in RELATIONS:
+        yield from relation(sound, run)
 
 
 def _is_clean_around(

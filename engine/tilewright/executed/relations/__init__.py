@@ -1,0 +1,1 @@
+"""What must hold between runs of one function; ``table`` names them all."""
