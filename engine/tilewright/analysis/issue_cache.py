@@ -33,6 +33,7 @@ from tilewright.analysis.host_graph.wrappers import calling_functions
 from tilewright.analysis.model import AnalysisContext, Issue, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import kept_by
+from tilewright.analysis.row_factors import widened_sizes
 from tilewright.analysis.wide_offsets import widening_kernels
 from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Language, Module
@@ -350,6 +351,7 @@ class Surroundings:
         parts.append(repr(is_for_a_fork(module)))
         called = self._called()
         parts.append(repr(sorted(map(sorted, widening_kernels(module)))))
+        parts.append(repr([(name, sorted(sizes)) for name, sizes in widened_sizes(module)]))
         parts.append(repr(sorted(pure_helpers(module) & called if called else ())))
         parts.append(repr(sorted((name, sorted(to)) for name, to in self._calls.items() if to)))
         return digest("\0".join((*parts, *others)))

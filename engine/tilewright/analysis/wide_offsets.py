@@ -9,6 +9,7 @@ WIDENED_IDS = tuple(
 """How files widen program ids."""
 WIDE_ANNOTATION = ": tl.int64"
 """How files declare wide strides."""
+WIDE_TYPES = ("int64", "i64", "uint64")
 
 
 @per_module

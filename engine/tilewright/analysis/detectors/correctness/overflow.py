@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import triton_kernels
+from tilewright.analysis.detectors.correctness.loaded_rows import narrow_bounds, narrow_rows
 from tilewright.analysis.detectors.correctness.narrow_offsets import narrow_offsets
 from tilewright.analysis.detectors.correctness.reach import greatest_offset
 from tilewright.analysis.detectors.registry import detector
@@ -27,7 +28,7 @@ def int32_offset_overflow(module: Module, context: AnalysisContext) -> Iterator[
     for kernel, flow in triton_kernels(module):
         reported: set[ast.expr] = set()
         if not any(launch.kernel == kernel.name for launch in context.launches):
-            yield from narrow_offsets(module, kernel, flow)
+            yield from _without_sizes(module, kernel, flow)
         for launch in context.launches:
             if launch.kernel != kernel.name:
                 continue
@@ -41,6 +42,15 @@ def int32_offset_overflow(module: Module, context: AnalysisContext) -> Iterator[
                     if node not in reported:
                         reported.add(node)
                         yield _overflow_finding(module, kernel, flow, node, reach, tensor)
+
+
+def _without_sizes(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
+    """The first thing that other lines of the file say is too narrow."""
+    for found in (narrow_offsets, narrow_rows, narrow_bounds):
+        finding = next(found(module, kernel, flow), None)
+        if finding is not None:
+            yield finding
+            return
 
 
 def _large_tensor(launch: LaunchFacts, access: Access) -> ArgumentFacts | None:
