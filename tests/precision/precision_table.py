@@ -18,6 +18,7 @@ from reports import (
 from reviewed import (
     BLIND,
     CORRECTNESS,
+    NEWEST,
     PERFORMANCE,
     SEEN,
     TEN,
@@ -63,9 +64,9 @@ _ELSEWHERE = """
 
 Read by hand, and not read again when a detector changes; the head of each list says which
 repositories these are and how the reports were drawn. What was found wrong in the first two was
-corrected in the detectors before the third was looked at, and what is in the third and the fourth
-was reported at first sight; the fourth is the newest. Advice (severity 2 and less) counts like the
-rest.
+corrected in the detectors before the third was looked at, and what is in the third and those after
+it was reported at first sight; the last one is the newest. Advice (severity 2 and less) counts like
+the rest, and is not in the newest.
 
 """
 _LISTS = (
@@ -73,6 +74,7 @@ _LISTS = (
     ("`ten_packages.yaml`, at first sight", TEN),
     ("`blind_packages.yaml`, at first sight", BLIND),
     ("`unseen_packages.yaml`, at first sight", UNSEEN),
+    ("`newest_packages.yaml`, at first sight", NEWEST),
 )
 
 

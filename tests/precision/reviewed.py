@@ -19,6 +19,7 @@ SEEN = FOLDER / "seen_packages.yaml"
 TEN = FOLDER / "ten_packages.yaml"
 BLIND = FOLDER / "blind_packages.yaml"
 UNSEEN = FOLDER / "unseen_packages.yaml"
+NEWEST = FOLDER / "newest_packages.yaml"
 
 
 class Verdict(StrEnum):
