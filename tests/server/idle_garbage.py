@@ -7,10 +7,16 @@ import asyncio
 import gc
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
+from tilewright.analysis.run import analyze
 from tilewright.collection import collect_all, set_aside
+from tilewright.source import parse_module
 from tilewright_server import idle_collection
 from tilewright_server.idle_collection import IdleCollection
+
+_EXAMPLE = Path(__file__).parents[2] / "examples" / "softmax.py"
+_REMEMBERED = 5
 
 
 class Node:
@@ -52,6 +58,28 @@ def edits_alone_do_not_until_there_is_much() -> None:
     assert Node.alive == 0
 
 
+def versions_that_are_forgotten_are_no_garbage() -> None:
+    """What was found of a text refers to nothing that refers back: it goes with its last user."""
+    text = _EXAMPLE.read_text(encoding="utf-8")
+    broken = text.replace("    return", "    return (")
+    for number in range(_REMEMBERED):
+        _analyzed(text, number)
+        _analyzed(broken, number)
+    gc.collect()
+    for number in range(_REMEMBERED, 2 * _REMEMBERED):
+        _analyzed(text, number)
+        _analyzed(broken, number)
+    # Some functions of the standard library leave a few: those of ``ast.dump``.
+    assert gc.collect() < 20 * _REMEMBERED
+
+
+def _analyzed(text: str, number: int) -> None:
+    changed = text.replace("tl.program_id(0)", f"tl.program_id(0) + {number}")
+    changed = changed.replace("    return y", f"    number = {number}\n    return y")
+    assert changed != text
+    analyze(parse_module(changed, str(_EXAMPLE)))
+
+
 async def _edit(collection: IdleCollection, edits: int, pause_s: float) -> None:
     for _ in range(edits):
         Node()
@@ -66,6 +94,7 @@ CASES: dict[str, Callable[[], None]] = {
         what_was_set_aside_is_collected_later,
         a_pause_collects,
         edits_alone_do_not_until_there_is_much,
+        versions_that_are_forgotten_are_no_garbage,
     )
 }
 

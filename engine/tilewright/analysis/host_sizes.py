@@ -69,7 +69,7 @@ class HostSizes:
     def __init__(
         self, module: Module, launch: Launch, *, asks_callers: bool, depth: int = 0
     ) -> None:
-        self._module = module
+        self._tree, self._names = module.tree, module.names
         self._table = ValueTable()
         self._rounded: dict[tuple[str, Polynomial, Polynomial], Value] = {}
         self.rounding: dict[Value, tuple[str, Polynomial, Polynomial]] = {}
@@ -208,8 +208,8 @@ class HostSizes:
 
     def _constant(self, node: ast.expr) -> Polynomial | None:
         try:
-            constants = module_constants(self._module.tree)
-            found = Evaluator(constants, {}, self._module.names).value(node)
+            constants = module_constants(self._tree)
+            found = Evaluator(constants, {}, self._names).value(node)
         except Undecidable:
             return None
         is_number = isinstance(found, int) and not isinstance(found, bool)
@@ -272,7 +272,7 @@ class HostSizes:
         )
 
     def _call(self, node: ast.Call) -> Size | None:
-        dotted = self._module.names.resolve(node.func) or ""
+        dotted = self._names.resolve(node.func) or ""
         if dotted in _MADE:
             return self._made(node, node.args[0] if len(node.args) == 1 else None, dotted)
         if dotted in _LIKE and node.args:

@@ -11,23 +11,29 @@ from tilewright.source.node_memo import per_node
 N = TypeVar("N", bound=ast.AST)
 
 
-@per_node
 def nodes_of(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
     """Every node of a function, each before those within it, outer ones first.
 
     Operators and contexts are left out: they are half of all nodes and say nothing alone.
     """
-    return tuple(descendants(node))
+    return (node, *_within(node))
 
 
 def nodes_like(node: ast.FunctionDef, kind: type[N]) -> tuple[N, ...]:
     """The nodes of a function of one type, in the order of ``nodes_of``."""
-    return cast("tuple[N, ...]", _by_type(node).get(kind, ()))
+    found = cast("tuple[N, ...]", _by_type(node).get(kind, ()))
+    return (node, *found) if isinstance(node, kind) else found
+
+
+@per_node
+def _within(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
+    """Without the function itself: kept with it, that would be a reference cycle."""
+    return tuple(descendants(node)[1:])
 
 
 @per_node
 def _by_type(node: ast.FunctionDef) -> Mapping[type[ast.AST], tuple[ast.AST, ...]]:
     found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
-    for each in nodes_of(node):
+    for each in _within(node):
         found[each.__class__].append(each)
     return {kind: tuple(nodes) for kind, nodes in found.items()}

@@ -7,7 +7,6 @@ set in a branch the launch is not in, or in a loop, stands for nothing known.
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Launch, Module
@@ -45,11 +44,10 @@ def before_launch(module: Module, launch: Launch) -> Iterator[ast.stmt]:
 
 
 def _before(host: ast.FunctionDef, call: ast.Call) -> tuple[ast.stmt, ...]:
-    memo = memo_of(call)
-    known = memo.get(_before)
-    if known is None or known[0] is not host:
-        known = memo[_before] = host, _straight_before(host, call)
-    return cast("tuple[ast.stmt, ...]", known[1])
+    known: dict[ast.Call, tuple[ast.stmt, ...]] = memo_of(host).setdefault(_before, {})
+    if call not in known:
+        known[call] = _straight_before(host, call)
+    return known[call]
 
 
 def _straight_before(host: ast.FunctionDef, call: ast.Call) -> tuple[ast.stmt, ...]:

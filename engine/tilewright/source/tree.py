@@ -171,7 +171,8 @@ class _Pieces:
             new = (piece for piece in pieces if not self._was_known(piece))
             check(ast.Module([node for piece in new for node in piece.body], []))
         except PARSE_ERRORS as error:
-            return error
+            # With its frames it would hold all of this parse in a reference cycle.
+            return error.with_traceback(None)
         self._pieces.extend(pieces)
         return None
 

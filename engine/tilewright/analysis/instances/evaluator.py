@@ -52,40 +52,6 @@ class Evaluator(Hooks):
         self.steps = steps
         self.depth = 0
         self._globals: dict[str, Known] = module.memo.setdefault((Evaluator, scale), {})
-        self._nodes: dict[type[ast.AST], Callable[[Any], Known]] = {
-            ast.Constant: lambda node: self.scaled(node.value),
-            ast.Name: self._name,
-            ast.Attribute: self._attribute,
-            ast.Subscript: self._subscript,
-            ast.BinOp: self._binary,
-            ast.UnaryOp: self._unary,
-            ast.Compare: self._compare,
-            ast.BoolOp: self._bool,
-            ast.IfExp: self._choice,
-            ast.Call: self._call,
-            ast.Tuple: lambda node: tuple(self._elements(node.elts)),
-            ast.List: lambda node: list(self._elements(node.elts)),
-            ast.Dict: self._dict,
-            ast.Lambda: lambda node: Function(node, self.env),
-            ast.NamedExpr: self._named_value,
-        }
-        self._statements: dict[type[ast.stmt], Callable[[Any], End | None]] = {
-            ast.Assign: self._assign,
-            ast.AnnAssign: self._annotated,
-            ast.AugAssign: self._augmented,
-            ast.Expr: self._expression,
-            ast.Return: self._return,
-            ast.If: self._if,
-            ast.For: self._for,
-            ast.While: self._while,
-            ast.With: lambda node: self.run(node.body),
-            ast.Assert: self._assert,
-            ast.Raise: self._raise,
-            ast.Break: lambda node: End.BREAK,
-            ast.Continue: lambda node: End.CONTINUE,
-            ast.Pass: lambda node: None,
-            ast.FunctionDef: self._function,
-        }
 
     # Expressions.
 
@@ -106,11 +72,11 @@ class Evaluator(Hooks):
     def value(self, node: ast.expr) -> Known:
         """The value of an expression."""
         self.step()
-        found = self._nodes.get(type(node))
+        found = _VALUES.get(type(node))
         if found is None:
             return UNKNOWN
         try:
-            result = found(node)
+            result = found(self, node)
         except FAILURES:
             self.failed(node)
             return UNKNOWN
@@ -334,11 +300,11 @@ class Evaluator(Hooks):
     def run(self, body: list[ast.stmt]) -> End | None:
         """Run statements in their order."""
         for statement in body:
-            found = self._statements.get(type(statement))
+            found = _STATEMENTS.get(type(statement))
             if found is None:
                 self.forget([statement])
                 continue
-            end = found(statement)
+            end = found(self, statement)
             if end is not None:
                 return end
         return None
@@ -493,3 +459,41 @@ def _demand_exact(one: Dim, two: Dim) -> None:
     """The quotient of two sizes is taken to be exact where nothing rounds it up."""
     if one % two and len(one.keys) == 1 and not one.keys & two.keys:
         raise Infeasible("a quotient", multiples={key: 2 * int(two) for key in one.keys})
+
+
+# A table of bound methods would make each evaluation a reference cycle, which only the garbage
+# collector frees: that of a host function holds thousands of objects.
+_VALUES: Mapping[type[ast.AST], Callable[[Evaluator, Any], Known]] = {
+    ast.Constant: lambda of, node: of.scaled(node.value),
+    ast.Name: lambda of, node: of._name(node),
+    ast.Attribute: lambda of, node: of._attribute(node),
+    ast.Subscript: lambda of, node: of._subscript(node),
+    ast.BinOp: lambda of, node: of._binary(node),
+    ast.UnaryOp: lambda of, node: of._unary(node),
+    ast.Compare: lambda of, node: of._compare(node),
+    ast.BoolOp: lambda of, node: of._bool(node),
+    ast.IfExp: lambda of, node: of._choice(node),
+    ast.Call: lambda of, node: of._call(node),
+    ast.Tuple: lambda of, node: tuple(of._elements(node.elts)),
+    ast.List: lambda of, node: list(of._elements(node.elts)),
+    ast.Dict: lambda of, node: of._dict(node),
+    ast.Lambda: lambda of, node: Function(node, of.env),
+    ast.NamedExpr: lambda of, node: of._named_value(node),
+}
+_STATEMENTS: Mapping[type[ast.stmt], Callable[[Evaluator, Any], End | None]] = {
+    ast.Assign: lambda of, node: of._assign(node),
+    ast.AnnAssign: lambda of, node: of._annotated(node),
+    ast.AugAssign: lambda of, node: of._augmented(node),
+    ast.Expr: lambda of, node: of._expression(node),
+    ast.Return: lambda of, node: of._return(node),
+    ast.If: lambda of, node: of._if(node),
+    ast.For: lambda of, node: of._for(node),
+    ast.While: lambda of, node: of._while(node),
+    ast.With: lambda of, node: of.run(node.body),
+    ast.Assert: lambda of, node: of._assert(node),
+    ast.Raise: lambda of, node: of._raise(node),
+    ast.Break: lambda of, node: End.BREAK,
+    ast.Continue: lambda of, node: End.CONTINUE,
+    ast.Pass: lambda of, node: None,
+    ast.FunctionDef: lambda of, node: of._function(node),
+}

@@ -67,6 +67,12 @@ class Host(Evaluator):
     def evaluate(self, on_launch: Callable[[Call], None]) -> None:
         """Run the function; ``on_launch`` is called at each launch, when it is made."""
         self._on_launch = on_launch
+        try:
+            self._run_body()
+        finally:
+            del self._on_launch  # It may refer to this object: no reference cycle stays.
+
+    def _run_body(self) -> None:
         for argument, default in parameter_defaults(self._node.args):
             value = UNKNOWN if default is None else self.value(default)
             self.env[argument.arg] = self._parameter(argument.arg, value)

@@ -87,16 +87,6 @@ class KernelPrograms(Memory):
         self._sizes = sizes
         self._pointers = pointers
         self._arguments = {name: self._argument(name, v) for name, v in arguments.items()}
-        self._calls: dict[str, Callable[[ast.Call, list[Known], dict[str, Known]], Known]] = {
-            "arange": self._arange,
-            "cdiv": self._cdiv,
-            "where": self._where,
-            "dot": self._dot,
-            "trans": self._trans,
-            "permute": self._trans,
-            "full": self._full,
-            "zeros": self._full,
-        }
 
     def run_program(self, program: Program) -> None:
         """Run one program."""
@@ -310,8 +300,8 @@ class KernelPrograms(Memory):
             return UNKNOWN if name in _CASTS and isinstance(given[0], Pointer) else given[0]
         if name in _DEMANDS:
             return self.demand(node.args[0])
-        if name in self._calls:
-            return self._calls[name](node, given, named)
+        if name in _CALLS:
+            return _CALLS[name](self, node, given, named)
         if name in ("make_block_ptr", "advance") or name in _CHECKED:
             return self._block(name, given, named)
         if name in ("minimum", "maximum"):
@@ -462,3 +452,15 @@ class KernelPrograms(Memory):
 
 def _is_negative(value: Known) -> bool:
     return isinstance(value, int | float) and value < 0
+
+
+_CALLS: Mapping[str, Callable[[KernelPrograms, ast.Call, list[Known], dict[str, Known]], Known]] = {
+    "arange": KernelPrograms._arange,
+    "cdiv": KernelPrograms._cdiv,
+    "where": KernelPrograms._where,
+    "dot": KernelPrograms._dot,
+    "trans": KernelPrograms._trans,
+    "permute": KernelPrograms._trans,
+    "full": KernelPrograms._full,
+    "zeros": KernelPrograms._full,
+}

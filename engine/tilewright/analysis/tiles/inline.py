@@ -5,6 +5,7 @@ parameters, so that its shape and offsets are told in the caller's own terms.
 """
 
 from collections.abc import Mapping
+from weakref import ref
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.tiles.engine import Subject, Turns
@@ -26,7 +27,7 @@ class Inliner:
     def __init__(self, module: Module, flow: Flow) -> None:
         self._module = module
         self._flow = flow
-        self._subject: Subject | None = None
+        self._subject: ref[Subject] | None = None
         self._results: dict[Value, Value | None] = {}
         self._depth: dict[Value, int] = {}
         self._made = 0
@@ -34,7 +35,7 @@ class Inliner:
 
     def attach(self, subject: Subject) -> None:
         """Where inlined loops and calls are recorded."""
-        self._subject = subject
+        self._subject = ref(subject)  # Which holds this object.
 
     def result(self, value: Value) -> Value | None:
         """What a call returns, in the caller's values; None if it is not a helper's."""
@@ -44,7 +45,7 @@ class Inliner:
         return self._results[value]
 
     def _inline(self, value: Value) -> Value | None:
-        subject = self._subject
+        subject = None if self._subject is None else self._subject()
         depth = self._depth.get(value, 0)
         if subject is None or depth >= _MAX_DEPTH or self._made > _MAX_VALUES:
             return None

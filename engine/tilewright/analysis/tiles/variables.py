@@ -6,6 +6,7 @@
 
 import ast
 from collections.abc import Callable, Iterator
+from weakref import WeakMethod
 
 from tilewright.analysis.tiles.arithmetic import tensor_type
 from tilewright.analysis.tiles.joins import settled
@@ -17,7 +18,7 @@ class Variables:
     """Which expressions of a kernel go through a plain assignment."""
 
     def __init__(self, flow: Flow, facts: Callable[[Value], TileFacts]) -> None:
-        self._facts = facts
+        self._facts = WeakMethod(facts)  # Its object holds this one.
         self._names = frozenset(
             name for name, found in flow.definitions.items() if all(map(_is_plain, found))
         )
@@ -66,7 +67,9 @@ class Variables:
         value = self._flow.values.get(node)
         if value is None or (value.op == "param" and value.detail == node.id):
             return False
-        facts = self._facts(value)
+        find = self._facts()
+        assert find is not None
+        facts = find(value)
         return facts.kind is Kind.CONSTEXPR and _as_scalar(facts) is not facts
 
 
