@@ -62,17 +62,11 @@ class Host(Evaluator):
         self._node = function
         self._launch_of = module.lookup.launch_of
         self._launching = frozenset(id(launch.node) for launch in module.launches_of(kernel))
-        self._on_launch: Callable[[Call], None] | None = None
+        self._on_launch: Callable[["Host", Call], None] | None = None
 
-    def evaluate(self, on_launch: Callable[[Call], None]) -> None:
-        """Run the function; ``on_launch`` is called at each launch, when it is made."""
+    def evaluate(self, on_launch: Callable[["Host", Call], None]) -> None:
+        """Run the function; ``on_launch`` is called with this object at each launch it makes."""
         self._on_launch = on_launch
-        try:
-            self._run_body()
-        finally:
-            del self._on_launch  # It may refer to this object: no reference cycle stays.
-
-    def _run_body(self) -> None:
         for argument, default in parameter_defaults(self._node.args):
             value = UNKNOWN if default is None else self.value(default)
             self.env[argument.arg] = self._parameter(argument.arg, value)
@@ -482,7 +476,7 @@ class Host(Evaluator):
         arguments = {name: self.value(node) for name, node in launch.arguments.items()}
         arguments = {name: self._passed(value) for name, value in arguments.items()}
         if self._on_launch is not None:
-            self._on_launch(Call(launch, arguments))
+            self._on_launch(self, Call(launch, arguments))
 
     def _passed(self, value: Known) -> Known:
         if isinstance(value, Open):

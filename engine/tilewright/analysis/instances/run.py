@@ -218,7 +218,7 @@ class _Instances:
         host = Host(self.module, self.function, self.kernel.name, sizes)
         launches: list[Launch] = []
 
-        def launched(call: Call) -> None:
+        def launched(host: Host, call: Call) -> None:
             record.new_launch()
             launches.append(call.launch)
             if is_host_only:
