@@ -62,7 +62,7 @@ class Host(Evaluator):
         self._node = function
         self._launch_of = module.lookup.launch_of
         self._launching = frozenset(id(launch.node) for launch in module.launches_of(kernel))
-        self._on_launch: Callable[["Host", Call], None] | None = None
+        self._on_launch: Callable[[Host, Call], None] | None = None
 
     def evaluate(self, on_launch: Callable[["Host", Call], None]) -> None:
         """Run the function; ``on_launch`` is called with this object at each launch it makes."""

@@ -20,8 +20,7 @@ from tilewright.analysis.instances.model import (
     keys_of,
 )
 from tilewright.analysis.instances.operators import BINARY, BUILTINS, remainder, truncated
-from tilewright.analysis.instances.record import Program, Record
-from tilewright.analysis.instances.sizes import Sizes
+from tilewright.analysis.instances.record import Record, programs_of
 from tilewright.analysis.instances.tiles import (
     BlockPointer,
     Lanes,
@@ -76,29 +75,34 @@ class KernelPrograms(Memory):
         kernel: Kernel,
         arguments: Mapping[str, Known],
         grid: tuple[int, ...],
-        sizes: Sizes,
-        record: Record,
+        scale: int,
         lanes: Lanes,
         pointers: frozenset[str],
     ) -> None:
-        super().__init__(module, record, lanes, _STEPS, sizes.scale)
+        super().__init__(module, lanes, _STEPS, scale)
         self._kernel = kernel
-        self._grid = (*grid, 1, 1, 1)[:3]
-        self._sizes = sizes
-        self._pointers = pointers
-        self._arguments = {name: self._argument(name, v) for name, v in arguments.items()}
+        self.grid = (*grid, 1, 1, 1)[:3]
+        self.asked: set[str] = set()
+        self.pointers = pointers
+        self.arguments = {name: self._argument(name, v) for name, v in arguments.items()}
 
-    def run_program(self, program: Program) -> None:
-        """Run one program."""
-        self.program, self.unsure = program, 0
-        self.env = dict(self._arguments)
-        self.run(self._kernel.node.body)
+    def run_all(self) -> Record:
+        """Run the programs of the launch, and tell what they touch."""
+        programs, self.record.is_complete = programs_of(self.grid)
+        for program in programs:
+            self.program, self.unsure = program, 0
+            self.env = dict(self.arguments)
+            self.run(self._kernel.node.body)
+            if self.record.is_full:
+                raise Unfollowed("too many accesses")
+        self.record.close()
+        return self.record
 
     def _argument(self, name: str, value: Known) -> Known:
         if isinstance(value, Tensor):
             return Pointer(value, value.offset)
         if isinstance(value, Open):
-            is_number = name not in self._pointers
+            is_number = name not in self.pointers
             return UNKNOWN if is_number else Pointer(Tensor(Storage(value.key, None)), 0)
         return value
 
@@ -113,11 +117,11 @@ class KernelPrograms(Memory):
         self.record.is_complete = False
 
     def asked_to_round(self, value: Known) -> None:
-        self._sizes.asked(keys_of(value))
+        self.asked.update(keys_of(value))
 
     def divided(self, one: Known, two: Known) -> None:
         # ``row % M`` keeps indices inside.
-        self._sizes.asked(keys_of(two))
+        self.asked.update(keys_of(two))
 
     def computed(self, op: type[ast.operator], one: Known, two: Known) -> Known:
         if isinstance(two, Pointer) and op is ast.Add and not isinstance(one, Pointer):
@@ -291,7 +295,7 @@ class KernelPrograms(Memory):
             return self._memory(node, name, given, named)
         if name in ("program_id", "num_programs"):
             axis = given[-1] if given else named.get("axis", 0)
-            return (self.program if name == "program_id" else self._grid)[axis]
+            return (self.program if name == "program_id" else self.grid)[axis]
         if name in ("range", "static_range"):
             plain = [value for value in given if isinstance(value, int)]
             return range(*plain) if len(plain) == len(given) else UNKNOWN

@@ -22,11 +22,9 @@ from tilewright.source.model import Module
 class Memory(Evaluator):
     """The accesses of one program at a time."""
 
-    def __init__(
-        self, module: Module, record: Record, lanes: Lanes, steps: int, scale: int
-    ) -> None:
+    def __init__(self, module: Module, lanes: Lanes, steps: int, scale: int) -> None:
         super().__init__(module, steps, scale)
-        self.record = record
+        self.record = Record()
         self.lanes = lanes
         self.program: Program = ()
         self.unsure = 0

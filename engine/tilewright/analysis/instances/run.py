@@ -4,7 +4,6 @@ import ast
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import product as all_of
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.instances.host import Call, Host
@@ -20,7 +19,8 @@ from tilewright.analysis.instances.model import (
     keys_of,
 )
 from tilewright.analysis.instances.operators import FAILURES, is_block
-from tilewright.analysis.instances.record import Outside, Program, Record, Shared
+from tilewright.analysis.instances.outcomes import record_of
+from tilewright.analysis.instances.record import Outside, Record, Shared
 from tilewright.analysis.instances.sizes import Shape, Sizes, is_callers_number
 from tilewright.analysis.instances.tiles import Lanes, Mismatch
 from tilewright.analysis.nodes import nodes_of
@@ -28,14 +28,12 @@ from tilewright.analysis.per_kernel import per_module
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.parse import module_constants
 
-_MOST_PROGRAMS = 48
 _MOST_ELEMENTS = 20_000
 _ATTEMPTS = 8
 _MOST_HOSTS = 2
 _SHORTEST = 4
 _STEPS = 8_000
 """What all evaluations of a kernel with a host function may take: expressions, and lanes in 16."""
-_FEW = (0, 1, 2)
 _GREATEST_BLOCK = 1 << 13
 
 
@@ -219,19 +217,20 @@ class _Instances:
         launches: list[Launch] = []
 
         def launched(host: Host, call: Call) -> None:
-            record.new_launch()
             launches.append(call.launch)
             if is_host_only:
                 return
-            self._programs(host, call, record, Lanes(is_exact=is_exact))
+            record.take(self._programs(host, call, Lanes(is_exact=is_exact)))
+            if record.is_full:
+                raise Unfollowed("too many accesses")
 
         host.evaluate(launched)
-        record.close()
         if not launches:
             raise Unfollowed("no launch")
         return _Run(host, record, launches[0])
 
-    def _programs(self, host: Host, call: Call, record: Record, lanes: Lanes) -> None:
+    def _programs(self, host: Host, call: Call, lanes: Lanes) -> Record:
+        """What the programs of a launch touch."""
         meta = self._arguments(host, call)
         grid = host.grid(call.launch, meta)
         numbers = [int(v) for v in meta.values() if is_block(v)]
@@ -239,16 +238,14 @@ class _Instances:
         self.greatest = max([1, *(n for n in (*numbers, *literals) if n <= _GREATEST_BLOCK)])
         _trust(meta, grid, host)
         programs = KernelPrograms(
-            self.module, self.kernel, meta, grid, host.sizes, record, lanes, self.pointers
+            self.module, self.kernel, meta, grid, host.scale, lanes, self.pointers
         )
         programs.steps = self.steps
         try:
-            for program in _chosen(grid, record):
-                programs.run_program(program)
-                if record.is_full:
-                    raise Unfollowed("too many accesses")
+            return record_of(self.module, self.kernel, programs)
         finally:
             self.steps = programs.steps
+            host.sizes.asked(programs.asked)
 
     def _number(self, host: Host, name: str, value: Known) -> Known:
         """A parameter of the host function that the kernel does not use as an address."""
@@ -379,14 +376,3 @@ def _adapted(sizes: Sizes, refused: Infeasible) -> bool:
         sizes.powers |= names
         return bool(names)
     return False
-
-
-def _chosen(grid: tuple[int, ...], record: Record) -> Iterator[Program]:
-    """The programs that are run, x fastest; ``record`` is incomplete if these are not all."""
-    axes = [range(extent) for extent in (*grid, 1, 1, 1)[:3]]
-    if math.prod(map(len, axes)) > _MOST_PROGRAMS:
-        record.is_complete = False
-        few = [sorted(at for at in {*_FEW, len(axis) - 1} if at in axis) for axis in axes]
-        yield from ((x, y, z) for z, y, x in all_of(*reversed(few)))
-        return
-    yield from ((x, y, z) for z, y, x in all_of(*reversed(axes)))
