@@ -133,6 +133,22 @@ async def test_a_change_elsewhere_lets_it_go_on(talk: Conversation) -> None:
     assert [job.state for job in talk.finished] == ["done"]
 
 
+async def test_an_optimization_goes_before_the_compilation_of_its_file(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN)
+    talk.accept = False
+    talk.open("improve linger")
+    await until(lambda: talk.client.progress_reports)
+    wanted = await talk.optimize()
+    job = await talk.end_of_job()
+    assert (job.job, job.state) == (wanted["job"], "done")
+    again = {"state": "waiting"}
+    while again["state"] != "running":  # it has its turn again
+        await asyncio.sleep(0.02)
+        (again,) = [job for job in await talk.jobs() if job["kind"] == "compile"]
+    await talk.execute("tilewright.cancelJob", {"job": again["job"]})
+    await talk.end_of_job(2)
+
+
 async def test_a_closed_file_is_not_compiled_further(talk: Conversation) -> None:
     await talk.begin(compiled=ON_OPEN)
     talk.open("linger")

@@ -12,6 +12,7 @@ import pytest
 
 from tilewright_server.jobs import engine_host
 from tilewright_server.jobs.engine_host import EngineChild, EngineHost, EngineHostError
+from tilewright_server.jobs.process import EngineRun
 
 SERVED = """\
 import os, sys, time
@@ -42,6 +43,24 @@ async def test_a_command_cancelled_while_the_process_starts(tmp_path: Path) -> N
         child = await asyncio.wait_for(start, PATIENCE_S)
         assert json.loads(await child.stdout.read()) == {"done": True}
         assert await child.wait() == 0
+    finally:
+        await host.close()
+
+
+async def test_a_run_that_is_stopped_while_the_process_starts_is_over_at_once(
+    tmp_path: Path,
+) -> None:
+    never = (sys.executable, "-c", "import time; time.sleep(300)")
+    host = EngineHost(("engine",), never, lambda said: None)
+    try:
+        run = EngineRun(("engine", "wait"), str(tmp_path), os.environ, host=host)
+        running = asyncio.create_task(run.run("", lambda event: None))
+        while host.pid is None:
+            await asyncio.sleep(0)
+        run.stop(0.2)
+        outcome = await asyncio.wait_for(running, PATIENCE_S)
+        assert (outcome.result, outcome.error) == (None, "stopped before it began")
+        assert host.pid is not None, "the process goes on to start, for who comes next"
     finally:
         await host.close()
 

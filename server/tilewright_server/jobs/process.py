@@ -11,7 +11,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,9 +85,11 @@ class EngineRun:
         if self._stopping.is_set():
             return Outcome(None, "stopped before it began")
         try:
-            process = await self._start(text)
+            process = await self._unless_stopped(self._start(text))
         except OSError as error:
             return Outcome(None, f"the engine cannot be started: {error}")
+        if process is None:
+            return Outcome(None, "stopped before it began")
         self.pid = process.pid
         errors = bytearray()
         helpers = [
@@ -104,6 +106,22 @@ class EngineRun:
                 helper.cancel()
         await process.wait()
         return self._outcome or Outcome(None, self._explain(process.returncode, bytes(errors)))
+
+    async def _unless_stopped(self, start: Coroutine[Any, Any, Process]) -> Process | None:
+        """What is started; None if it is no longer wanted before that.
+
+        The first start takes seconds, of all that the engine imports: others must not wait for it
+        behind a run that gave way.
+        """
+        starting = asyncio.create_task(start)
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return starting.result() if starting.done() else None
+        finally:
+            stopping.cancel()
+            if not starting.done():
+                starting.cancel()
 
     async def _start(self, text: str) -> Process:
         if self._host is not None and self._host.takes(self._command):
