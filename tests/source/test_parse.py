@@ -40,6 +40,8 @@ def test_example_matmul() -> None:
         "from triton.runtime.jit import jit\n@jit",
         "import triton\n@triton.heuristics({'E': lambda a: 1})\n@triton.jit",
         "import triton\n@triton.autotune(configs=[], key=[])\n@triton.jit",
+        "from .utils import tl, triton\n@triton.jit",
+        "from project.compat import triton as t\n@t.jit",
     ],
 )
 def test_decorators_are_resolved(header: str) -> None:
@@ -49,7 +51,12 @@ def test_decorators_are_resolved(header: str) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    ["import numba\n@numba.jit", "from jax import jit\n@jit", "def triton(f): ...\n@wraps(jit)"],
+    [
+        "import numba\n@numba.jit",
+        "from jax import jit\n@jit",
+        "def triton(f): ...\n@wraps(jit)",
+        "from .utils import tl\n@tl.jit",
+    ],
 )
 def test_other_jits_are_no_kernels(header: str) -> None:
     assert parse_module(f"{header}\ndef kernel(x, n): pass\n").kernels == ()
@@ -67,6 +74,13 @@ def test_other_jits_are_no_kernels(header: str) -> None:
 def test_nki_kernels(header: str) -> None:
     (kernel,) = parse_module(f"{header}\ndef add(a, b):\n    return a\n").kernels
     assert kernel.language is Language.NKI
+
+
+def test_a_module_of_the_project_hands_triton_on() -> None:
+    names = parse_module("from .compat import HAS_TRITON, tl, triton\n").names
+    assert names.origins["tl"] == "triton.language"
+    other = parse_module("from tilelang import tl\n").names
+    assert other.origins["tl"] == "tilelang.tl"
 
 
 def test_constexpr_under_any_name() -> None:

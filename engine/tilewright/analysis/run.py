@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tilewright.analysis.code_of_tests import weighed
 from tilewright.analysis.detectors import Scope, registered, scope_of
 from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.host_graph.wrappers import calling_functions
@@ -42,7 +43,7 @@ def analyze(
         issues += _found_in(host, module, context, _HOST, place)
     # A helper that several kernels call is followed from each of them.
     unique = {(issue.range, issue.id, issue.message): issue for issue in reversed(issues)}
-    ordered = [unique[place] for place in sorted(unique)]
+    ordered = weighed(module, (unique[place] for place in sorted(unique)))
     return tuple(ordered) if suppressed else visible_issues(module, ordered)
 
 

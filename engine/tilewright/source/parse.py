@@ -34,6 +34,8 @@ _CUSTOMARY = {
 }
 """Meant where nothing in the file binds the name, as in a snippet or below a broken import."""
 
+_HANDED_ON = {"triton": "triton", "tl": "triton.language"}
+
 
 @dataclass(frozen=True)
 class _Version:
@@ -175,9 +177,20 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, str
             yield bound, public(alias.name if alias.asname else bound), alias.name
     else:
         base = "." * node.level + (node.module or "")
+        handed_on = _handed_on(node)
         for alias in node.names:
-            whole = _join(base, alias.name)
+            whole = handed_on.get(alias.name) or _join(base, alias.name)
             yield alias.asname or alias.name, public(whole), whole
+
+
+def _handed_on(node: ast.ImportFrom) -> Mapping[str, str]:
+    """Triton and its language where a module of the project hands them on under their own names.
+
+    ``from .compat import tl, triton``: without ``triton`` beside it, ``tl`` may be anything.
+    """
+    names = {alias.name for alias in node.names}
+    is_own = (node.module or "").partition(".")[0] == "triton" and not node.level
+    return {} if is_own or "triton" not in names else _HANDED_ON
 
 
 def _join(base: str, name: str) -> str:

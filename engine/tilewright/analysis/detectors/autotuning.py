@@ -183,10 +183,13 @@ def autotune_key_missing(module: Module, context: AnalysisContext) -> Iterator[F
             what = f"The key lacks {', '.join(extents)}, which a loop runs up to: what was fastest "
             what += "for the first value is used for all others."
         if extents:
+            is_count = len(extents) == 1 and not flow.loops and not _has_products(flow)
             yield Finding(
                 tuned_at(module, kernel),
                 what,
                 kernel.name,
+                # To tune streams of elements once, whatever their number, is a choice.
+                severity=2 if is_count else None,
             )
 
 
@@ -231,14 +234,23 @@ def _follows_key(module: Module, kernel: Kernel, name: str, key: set[str]) -> bo
     """Whether launches compute an argument from the key's arguments, or pass a literal."""
     for launch in module.launches_of(kernel.name):
         node = launch.arguments.get(name)
-        if node is None or not _is_arithmetic_on(module, launch, node, key):
+        if node is None:
+            return False
+        stated = [launch.arguments[n] for n in kernel.constexprs if n in launch.arguments]
+        fixed = [form for e in stated for form in (e, resolve(module, launch, e))]
+        if not _is_arithmetic_on(module, launch, node, key, fixed):
             return False
     return bool(module.launches_of(kernel.name))
 
 
-def _is_arithmetic_on(module: Module, launch: Launch, node: ast.expr, key: set[str]) -> bool:
+def _is_arithmetic_on(
+    module: Module, launch: Launch, node: ast.expr, key: set[str], fixed: list[ast.expr]
+) -> bool:
+    """Whether an argument follows from the key's and from what is fixed when it is compiled."""
     given = [launch.arguments[k] for k in key if k in launch.arguments]
-    known = {n.id for e in given for n in ast.walk(e) if isinstance(n, ast.Name)}
+    known = {n.id for e in (*given, *fixed) for n in ast.walk(e) if isinstance(n, ast.Name)}
+    if any(_is_factor(resolve(module, launch, e), node, fixed) for e in given):
+        return True
     for form in (node, resolve(module, launch, node)):
         parts = list(ast.walk(form))
         if any(isinstance(n, ast.Subscript) for n in parts):
@@ -247,6 +259,18 @@ def _is_arithmetic_on(module: Module, launch: Launch, node: ast.expr, key: set[s
         if names - {"triton", "math", "min", "max"} <= known:
             return True
     return False
+
+
+def _is_factor(product: ast.expr, node: ast.expr, fixed: list[ast.expr]) -> bool:
+    """Whether a product is that of an argument and of a constant of the launch."""
+    if not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult):
+        return False
+    constants = {ast.unparse(e) for e in fixed}
+    return any(
+        ast.unparse(one) == ast.unparse(node)
+        and (isinstance(two, ast.Constant) or ast.unparse(two) in constants)
+        for one, two in ((product.left, product.right), (product.right, product.left))
+    )
 
 
 def _extents(kernel: Kernel, flow: Flow) -> list[str]:

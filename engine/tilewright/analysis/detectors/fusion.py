@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.host_code.comparisons import is_comparison
 from tilewright.analysis.detectors.host_code.facts import (
     graphs,
     graphs_with_wrappers,
@@ -135,6 +136,8 @@ def unfused_elementwise(module: Module, context: AnalysisContext) -> Iterator[Fi
                 continue
             if use.kind is UseKind.OPERATION and len(after) > 1:
                 continue
+            if is_comparison(graph, use):
+                continue
             yield Finding(
                 module.index.range_of(use.node),
                 f"{what} reads and writes all that {write.launch.kernel} has just written once "
@@ -206,7 +209,7 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
             what = _reduction(module, use)
             if what is None or write.launch is None or not _straight(write, use):
                 continue
-            if _holds_partial_results(module, write):
+            if _holds_partial_results(module, write) or is_comparison(graph, use):
                 continue
             yield Finding(
                 module.index.range_of(use.node),

@@ -9,6 +9,9 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import PRODUCTS, short
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.pointer_bases import pointer_base
+from tilewright.analysis.tiles import tiles_of
+from tilewright.analysis.values import walk
 from tilewright.source.model import Kernel, Launch, Module
 
 _EXPONENTIALS = tuple(TL + name for name in ("exp", "exp2", "math.exp", "math.exp2"))
@@ -70,11 +73,21 @@ def _has_product(module: Module, launch: Launch | None) -> bool:
 
 
 def _made_by_product(module: Module, graph: HostGraph, scores: HostValue) -> Launch | None:
-    """The launch of a product that writes the scores."""
+    """The launch of a product that writes the scores: tiles of queries and keys."""
     for use in graph.data_uses(scores):
-        if use.role is not None and use.role.writes and _has_product(module, use.launch):
+        kernel = _kernel_of(module, use)
+        if kernel is None or use.role is None or not use.role.writes:
+            continue
+        tiles = tiles_of(module, kernel)
+        stored = [a for a in flow_of(module, kernel).writes if a.base == use.parameter]
+        is_whole = any(len(tiles.of(a.pointer).shape or ()) > 1 for a in stored)
+        if is_whole and _has_product(module, use.launch):
             return use.launch
     return None
+
+
+def _kernel_of(module: Module, use: Use) -> Kernel | None:
+    return None if use.launch is None else module.kernel(use.launch.kernel)
 
 
 def _feeds_product(
@@ -87,5 +100,17 @@ def _feeds_product(
         if use.kind is UseKind.OPERATION and use.result is not None:
             return short(use.result.operation) in PRODUCTS
         if use.role is not None and use.role.reads and use.launch is not softmax.launch:
-            return _has_product(module, use.launch)
+            return _multiplies(module, use)
     return False
+
+
+def _multiplies(module: Module, use: Use) -> bool:
+    """Whether a launch has a product of what it loads through a parameter."""
+    kernel = _kernel_of(module, use)
+    dots = () if kernel is None else flow_of(module, kernel).calls(TL + "dot")
+    return any(
+        part.op == "load" and pointer_base(part.operands[0]) == use.parameter
+        for _, dot, _ in dots
+        for operand in dot.positional[:2]
+        for part in walk(operand)
+    )

@@ -3,10 +3,11 @@
 import ast
 
 from tilewright.analysis.nodes import nodes_like
-from tilewright.analysis.values import Loop, walk
+from tilewright.analysis.values import Flow, Loop, walk
 from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
+_CLASSES = ("vocab", "logit", "classes")
 _LONG = ("tile", "multi_block", "multiblock", "split", "large", "long", "chunk", "looped")
 
 
@@ -90,3 +91,47 @@ def _computed(module: Module, launch: Launch, node: ast.expr) -> ast.expr:
     node = resolve(module, launch, node)
     found = last_assigned(module, launch, node.id) if isinstance(node, ast.Name) else None
     return node if found is None else found.value
+
+
+def is_capped_vocabulary(
+    module: Module, kernel: Kernel, flow: Flow, loop: Loop, base: str | None
+) -> bool:
+    """Whether a loop goes over classes, in blocks that the host caps at a longest length.
+
+    Their number is known by a name, or by a label, loaded before, that picks one of the row.
+    """
+    bounds = loop.bounds
+    block = str(bounds[2].detail) if bounds is not None and bounds[2].op == "param" else None
+    launches = module.launches_of(kernel.name)
+    if bounds is None or block is None or not launches:
+        return False
+    capped = (
+        _is_capped(_computed(module, x, x.arguments[block]))
+        for x in launches
+        if block in x.arguments
+    )
+    names = {str(v.detail) for v in walk(bounds[1]) if v.op == "param"} | {base or ""}
+    given = [x.arguments[n] for x in launches for n in names if n in x.arguments]
+    spelled = " ".join((*names, *map(ast.unparse, given))).lower()
+    is_named = any(word in spelled for word in _CLASSES)
+    return any(capped) and (is_named or _is_picked_from(flow, base))
+
+
+def _is_capped(node: ast.expr) -> bool:
+    """``min(MOST, next_power_of_2(n))``."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "min"
+        and any("next_power_of_2" in ast.unparse(part) for part in node.args)
+    )
+
+
+def _is_picked_from(flow: Flow, base: str | None) -> bool:
+    """Whether one element of the row is loaded by an index that is itself loaded."""
+    return any(
+        access.base == base
+        and "arange" not in access.pointer.operations
+        and any(part.op == "load" for part in walk(access.pointer))
+        for access in flow.loads
+    )

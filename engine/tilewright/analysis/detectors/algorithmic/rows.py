@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from itertools import combinations
 
-from tilewright.analysis.detectors.algorithmic.dispatch import is_for_long_rows
+from tilewright.analysis.detectors.algorithmic.dispatch import (
+    is_capped_vocabulary,
+    is_for_long_rows,
+)
 from tilewright.analysis.detectors.common import (
     TL,
     context_numbers,
@@ -38,6 +41,8 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
             first, again = repeats[0][0], repeats[0][1]
             reading = {a.loops[-1] for pair in repeats for a in pair}
             if _exceeds_a_block(context, kernel, group[0]) or is_for_long_rows(module, kernel):
+                continue
+            if is_capped_vocabulary(module, kernel, flow, group[0], first.base):
                 continue
             yield Finding(
                 module.index.range_of(again.node),

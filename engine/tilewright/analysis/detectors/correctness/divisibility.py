@@ -24,6 +24,21 @@ def states_divisibility(module: Module, kernel: Kernel) -> bool:
     return any(_is_about_multiples(test) for f in functions for test in _tests(f))
 
 
+def callers_state_divisibility(module: Module, kernel: Kernel) -> bool:
+    """Whether a function of the file that calls one which launches the kernel does so."""
+    hosts = {launch.host_function for launch in module.launches_of(kernel.name)}
+    return any(
+        _is_about_multiples(test)
+        for function in module.host_functions.values()
+        if any(isinstance(c.func, ast.Name) and c.func.id in hosts for c in _calls(function))
+        for test in _tests(function)
+    )
+
+
+def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
+    return (node for node in nodes_of(function) if isinstance(node, ast.Call))
+
+
 def is_stated_multiple(module: Module, kernel: Kernel, name: str) -> bool:
     """Whether every launch stands in a function that asserts a multiple of what it passes."""
     launches = module.launches_of(kernel.name)

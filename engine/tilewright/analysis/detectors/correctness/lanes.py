@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
+from tilewright.analysis.detectors.correctness.whole_rows import leaves_out_whole_rows
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
@@ -24,7 +25,12 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
         for node, value, _ in flow.placed:
             for load in _undefined_sources(value, tiles):
                 access = by_result.get(load)
-                if access is None or not only_later_trips_use(kernel, node, access.node):
+                if access is not None and only_later_trips_use(kernel, node, access.node):
+                    continue
+                axis = _reduced(value, tiles)
+                if axis is None or not leaves_out_whole_rows(
+                    module, kernel, flow, load, value, axis
+                ):
                     used.setdefault(load, node)
         for load, user in used.items():
             access = by_result.get(load)
@@ -78,6 +84,12 @@ def _undefined_sources(value: Value, tiles: Tiles) -> Iterator[Value]:
             rank = len(shape)
             found = _lanes_through(operand)
             yield from (x for x in found if _masks_axis(x, reduced, rank, tiles))
+
+
+def _reduced(value: Value, tiles: Tiles) -> int | None:
+    """The axis that a reduction runs over; None for a product."""
+    is_reduction = value.is_call(*_REDUCTIONS) and value.positional
+    return reduced_axis(value, tiles.of(value.positional[0]).shape) if is_reduction else None
 
 
 def reduced_axis(value: Value, shape: Shape | None) -> int | None:

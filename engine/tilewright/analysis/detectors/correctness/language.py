@@ -49,6 +49,8 @@ def language_name(node: ast.expr, names: Names) -> str | None:
     name = dotted.removeprefix(TL)
     # Below other names than a module there are methods: ``tl.float32.to_ir``.
     head, _, rest = name.partition(".")
+    if head == "libdevice":
+        return head
     return name if not rest or head == "math" else None
 
 

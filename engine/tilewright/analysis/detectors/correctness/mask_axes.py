@@ -3,12 +3,17 @@
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import triton_kernels
+from tilewright.analysis.detectors.correctness.divisibility import (
+    callers_state_divisibility,
+    states_divisibility,
+)
 from tilewright.analysis.detectors.correctness.masks import additive_parts, terms, unexpanded
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.values import Access, Value, within
 from tilewright.source.model import Module
 
+_ADVICE = 2
 _ROWS, _COLUMNS = ":,None", "None,:"
 
 
@@ -18,11 +23,16 @@ def mask_wrong_axis(module: Module, context: AnalysisContext) -> Iterator[Findin
     for kernel, flow in triton_kernels(module):
         for access in flow.accesses:
             if access.mask is not None and _is_turned(access):
+                is_whole = states_divisibility(module, kernel) or callers_state_divisibility(
+                    module, kernel
+                )
                 yield Finding(
                     module.index.range_of(access.node),
                     "The mask bounds these offsets along the other axis than the address uses them "
                     "on: lanes outside are read or written, and lanes inside are left out.",
                     kernel.name,
+                    # Where no block is cut off, all lanes are within either way.
+                    severity=_ADVICE if is_whole else None,
                 )
 
 

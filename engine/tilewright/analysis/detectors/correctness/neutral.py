@@ -163,8 +163,9 @@ def _are_one_argument(module: Module, kernel: Kernel, one: Value, two: Value) ->
 class _Lanes:
     """What values hold in the lanes for which one condition of a mask is false."""
 
-    def __init__(self, term: Value, axis: int, rank: int) -> None:
+    def __init__(self, term: Value, axis: int, rank: int, is_strict: bool = False) -> None:
         self._term = term
+        self._is_strict = is_strict
         self._axis = axis
         self._rank = rank
         self._bare = unexpanded(term)
@@ -218,7 +219,20 @@ class _Lanes:
 
     def _is_asked(self, value: Value) -> bool:
         """Whether a value is the mask's condition, alone or joined with others."""
-        return any(t is self._term or unexpanded(t) is self._bare for t in terms(value.uncast))
+        asked = (t for t in terms(value.uncast) if unexpanded(t) is self._bare)
+        if self._is_strict:
+            return any(_laid_along(t, self._axis, self._rank) for t in asked)
+        return any(True for _ in asked) or self._term in terms(value.uncast)
+
+    def _sums_zeros(self, value: Value) -> bool:
+        """Whether a sum along another axis is one of zeros in the lanes asked about."""
+        axis = value.argument(1, "axis")
+        summed = None if axis is None else axis.detail
+        if not value.positional or type(summed) is not int or not 0 <= summed <= self._rank:
+            return False
+        along = self._axis + (summed <= self._axis)
+        before = _Lanes(self._term, along, self._rank + 1, is_strict=True)
+        return before.of(value.positional[0]) is Lane.ZERO
 
     def _loaded(self, load: Value) -> Lane:
         mask = load.keyword("mask")
@@ -250,9 +264,13 @@ class _Lanes:
     def _call(self, value: Value) -> Lane:
         if value.is_call(TL + "where") and len(value.positional) == 3:
             condition, _, two = value.positional
-            if self._is_asked(condition):
+            # What a caller fills these lanes with is chosen for what follows.
+            is_given = two.uncast.op in ("param", "global")
+            if self._is_asked(condition) and not is_given:
                 return self.of(two)
             return Lane.UNKNOWN
+        if value.is_call(*_SUMS) and self._sums_zeros(value):
+            return Lane.ZERO
         if value.is_call(*_SUMS, TL + "max", TL + "min"):
             return Lane.UNIFORM
         inner = {self.of(v) for v in value.operands}
@@ -263,6 +281,20 @@ class _Lanes:
         if value.is_call(*_KEEPS_ZERO) and len(inner) == 1:
             return next(iter(inner))
         return Lane.UNIFORM if inner <= {Lane.UNIFORM, Lane.ZERO} and inner else Lane.UNKNOWN
+
+
+def _laid_along(term: Value, axis: int, rank: int) -> bool:
+    """Whether a vector's condition was given the axes that put it along one of them."""
+    while term.op == "cast" and term.operands:
+        term = term.operands[0]
+    added = str(term.detail).split(",")
+    others = (part for place, part in enumerate(added) if place != axis)
+    return (
+        term.op == "expand"
+        and len(added) == rank
+        and added[axis] == ":"
+        and all(part == "None" for part in others)
+    )
 
 
 def _number(value: Value) -> Lane:

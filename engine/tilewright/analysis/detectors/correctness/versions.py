@@ -22,6 +22,7 @@ from tilewright.source.names import Names
 _ALWAYS = Presence(is_known=True)
 _NEVER = Presence(is_known=False)
 _CONFIG = "triton.Config"
+_ADVICE = 2
 _Choice = tuple[str, bool]
 _Arm = tuple[_Choice, list[ast.stmt]]
 
@@ -168,9 +169,22 @@ def _finding(module: Module, kernel: str, uses: list[_Use], text: str) -> Findin
     """A finding at the first use, with the count and the places of the others."""
     first, *others = (module.index.range_of(use.node) for use in uses)
     count = f" ({len(uses)} places in this kernel)" if others else ""
-    return Finding(
-        first, f"{text}{count}.", kernel, tuple(Related("also here", place) for place in others)
-    )
+    related = tuple(Related("also here", place) for place in others)
+    is_left = _is_left_over(module, kernel)
+    if is_left:
+        count += "; no kernel here calls this helper"
+    severity = _ADVICE if is_left else None
+    return Finding(first, f"{text}{count}.", kernel, related, severity)
+
+
+def _is_left_over(module: Module, name: str) -> bool:
+    """Whether a helper stands beside kernels of which none calls it, as copied files have them."""
+    kernel = module.kernel(name)
+    if kernel is None or module.launches_of(name) or module.callers_of(kernel):
+        return False
+    returns = any(node.value is not None for node in nodes_like(kernel.node, ast.Return))
+    is_exported = f'"{name}"' in module.text or f"'{name}'" in module.text
+    return returns and not is_exported and any(True for _ in module.entry_kernels())
 
 
 def _spelled(name: str) -> str:

@@ -35,6 +35,7 @@ _MEASURING = (
     *("bench", "test", "profile", "main", "run_bench", "perf", "check", "verify", "calibrate"),
     *("mode_calibrate", "warmup", "tune"),
 )
+_MEASURES = ("_test", "_tests", "_bench", "_benchmark", "_unittest")
 _TIMING = frozenset({"elapsed_time", "perf_counter", "perf_counter_ns", "do_bench", "time"})
 _ONCE = ("_version", "hasattr", "is None", "not self.", "cache", "_cached", "initialized")
 
@@ -55,7 +56,8 @@ def graphs_with_wrappers(module: Module) -> Iterator[tuple[str, HostGraph, list[
 
 def is_measuring(function: str) -> bool:
     """Whether a function tests or times, by its name."""
-    return function.rpartition(".")[2].lower().lstrip("_").startswith(_MEASURING)
+    name = function.rpartition(".")[2].lower().lstrip("_")
+    return name.startswith(_MEASURING) or name.endswith(_MEASURES)
 
 
 @per_node

@@ -3,8 +3,10 @@
 import ast
 from collections.abc import Iterator
 
+from tilewright.analysis.detectors.host_code.diagnostics import is_diagnostic
 from tilewright.analysis.detectors.host_code.facts import is_measuring, times_launches
-from tilewright.analysis.detectors.host_code.read_backs import COPIES_BACK, read_backs
+from tilewright.analysis.detectors.host_code.read_backs import COPIES_BACK, ReadBack, read_backs
+from tilewright.analysis.detectors.host_code.read_sizes import is_size
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -42,6 +44,8 @@ def _synchronizations(
             continue
         if not _is_synchronize(module, statement.value) or statement in tried:
             continue
+        if is_diagnostic(module, node, statement):
+            continue
         yield Finding(
             module.index.range_of(statement),
             "The host waits here for the device before it goes on; launches are asynchronous, "
@@ -78,7 +82,9 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -> Iterator[Finding]:
     for call in nodes_like(node, ast.Call):
         what = _read_back(module, call, launches)
-        if what is not None and not _is_size(module, node, call):
+        if what is None or is_diagnostic(module, node, call):
+            continue
+        if not is_size(module, node, call):
             yield Finding(
                 module.index.range_of(call),
                 what + COPIES_BACK,
@@ -90,13 +96,15 @@ def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> It
     """Reads of what follows from a tensor of the launch, in conditions, and in helpers."""
     node = module.host_functions[host]
     for read in read_backs(module, host_graph_of(module, host)):
+        if _looks_for_faults(module, node, read):
+            continue
         if isinstance(read.node, ast.Call) and not read.is_condition:
             is_old = read.call is None and _read_back(module, read.node, launches) is not None
             reader = node if read.helper is None else read.helper
             # A whole list is more than a size.
             may_be_size = read.helper is None or read.what != ".tolist()"
             if is_old or (
-                may_be_size and not read.is_repeated and _is_size(module, reader, read.node)
+                may_be_size and not read.is_repeated and is_size(module, reader, read.node)
             ):
                 continue
         related: tuple[Related, ...] = ()
@@ -112,31 +120,12 @@ def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> It
         )
 
 
-def _is_size(module: Module, node: ast.FunctionDef, call: ast.Call) -> bool:
-    """Whether the number read decides a shape: then the host cannot go on without it."""
-    names = _computed_from(node, call)
-    places: list[ast.AST] = [*nodes_like(node, ast.Slice)]
-    places += [n for n in nodes_like(node, ast.Call) if _allocates(module, n)]
-    return any(
-        inner is call or (isinstance(inner, ast.Name) and inner.id in names)
-        for place in places
-        for inner in ast.walk(place)
-    )
-
-
-def _computed_from(node: ast.FunctionDef, call: ast.Call) -> set[str]:
-    """Names that hold what a call gives, or a number computed from that."""
-    names: set[str] = set()
-    for statement in sorted(nodes_like(node, ast.Assign), key=lambda s: s.lineno):
-        parts = list(ast.walk(statement.value))
-        if call in parts or any(isinstance(n, ast.Name) and n.id in names for n in parts):
-            names |= {t.id for t in statement.targets if isinstance(t, ast.Name)}
-    return names
-
-
-def _allocates(module: Module, node: ast.Call) -> bool:
-    dotted = module.names.resolve(node.func) or ""
-    return dotted.startswith("torch.") or dotted.endswith((".new_empty", ".new_zeros", ".resize_"))
+def _looks_for_faults(module: Module, node: ast.FunctionDef, read: ReadBack) -> bool:
+    """Whether a read, or the call of the helper that reads, runs only to find faults."""
+    if read.helper is None or read.call is None:
+        return is_diagnostic(module, node, read.node)
+    is_switched = is_diagnostic(module, node, read.call, read.helper.name)
+    return is_switched or is_diagnostic(module, read.helper, read.node)
 
 
 def _read_back(module: Module, call: ast.Call, launches: list[Launch]) -> str | None:

@@ -7,14 +7,18 @@ from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.memory_access.columns import column_walks
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.sizes import BYTES, elements_of, polynomial_number
+from tilewright.analysis.flow import flow_of
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Kind, Polynomial, Tiles, tiles_of
+from tilewright.analysis.tiles.parameters import call_of
 from tilewright.analysis.values import Access, Flow, Value
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 
 _SECTOR = 32
+_HELPERS = 3
+"""How many helpers, one in another, are followed to where a tile ends."""
 _SMALL = 64
 """Elements up to which the accesses of a tile are too few to matter."""
 
@@ -29,7 +33,7 @@ def transpose_in_loop(module: Module, context: AnalysisContext) -> Iterator[Find
         users, tiles = _users(flow), tiles_of(module, kernel, context)
         for value, (node, access) in transposed.items():
             into = _beyond_casts(value, users)
-            if not into or all(user.op == "dot" for user in into):
+            if all(_is_operand(module, flow, user, value) for user in into):
                 # Where tensor instructions read operands from shared memory, either way does.
                 continue
             pointer = tiles.of(access.pointer)
@@ -87,6 +91,29 @@ def _beyond_casts(value: Value, users: Mapping[Value, list[Value]]) -> list[Valu
     found = []
     for user in users.get(value, []):
         found += _beyond_casts(user, users) if user.op in ("cast", "select") else [user]
+    return found
+
+
+def _is_operand(module: Module, flow: Flow, user: Value, value: Value, depth: int = 0) -> bool:
+    """Whether a value goes into a product: of the kernel, or of a helper that it calls."""
+    name, positional, keywords = call_of(flow, user)
+    helper = None if name is None else module.kernel(name)
+    if helper is None or depth > _HELPERS:
+        return user.op == "dot"
+    given = [*zip((p.name for p in helper.parameters), positional, strict=False), *keywords.items()]
+    names = {name for name, part in given if part.uncast is value.uncast}
+    inner = flow_of(module, helper)
+    users = _users(inner)
+    parameters = [v for v in users if v.op == "param" and v.detail in names]
+    into = [(v, user) for v in parameters for user in _beyond_views(v, users)]
+    return bool(into) and all(_is_operand(module, inner, u, v, depth + 1) for v, u in into)
+
+
+def _beyond_views(value: Value, users: Mapping[Value, list[Value]]) -> list[Value]:
+    """What uses a value, beyond casts and transposes of it."""
+    found = []
+    for user in _beyond_casts(value, users):
+        found += _beyond_views(user, users) if _is_transpose(user) else [user]
     return found
 
 

@@ -15,6 +15,8 @@ from tilewright.analysis.values import Access, Flow, Loop, Value
 from tilewright.hardware.model import Chip
 from tilewright.source.model import Kernel, Module
 
+_SURE = 0.85
+"""Share of the registers beyond which tiles that a loop carries leave too little for all else."""
 _TENSOR_MEMORY = (100, 120)
 """Architectures of NVIDIA whose accumulators live in tensor memory, from and below."""
 
@@ -103,15 +105,19 @@ def _pressure(
         return None
     taken, setting = worst
     names = ", ".join(item.name for item in held)
+    room = register_bytes(chip, setting)
+    is_sure = taken > _SURE * room
     where = f"in {over} of {len(settings)} configurations " if setting.config is not None else ""
     return Finding(
         setting.range,
         f"Through a loop {names} {'takes' if len(held) == 1 else 'take'} {taken // 1024} KiB of "
         f"registers {where}where num_warps={setting.warps} has "
-        f"{register_bytes(chip, setting) // 1024} KiB on {chip.id}, too little for what else the "
-        "loop needs: it spills to memory.",
+        f"{room // 1024} KiB on {chip.id}, too little for what else the "
+        f"loop needs: it {'spills' if is_sure else 'may spill'} to memory.",
         kernel.name,
         related=tuple(Related("held", module.index.range_of(item.node)) for item in held[:4]),
+        # Operands that a product reads from shared memory leave it more room.
+        severity=None if is_sure else 2,
     )
 
 

@@ -67,10 +67,13 @@ def _called_at_top_level(module: Module) -> dict[str, ast.Call]:
 def _instruction(module: Module, function: ast.FunctionDef, offers: NkiFile) -> ast.Call | None:
     """The first instruction that a function would run itself."""
     inner = {id(n) for d in ast.walk(function) if _is_definition(d, function) for n in ast.walk(d)}
+    kernels = {id(kernel.node) for kernel in module.kernels}
+    # What a kernel within takes from around it are indices, which are traced where they are used.
+    kinds = _INSTRUCTIONS - {"index"} if inner & kernels else _INSTRUCTIONS
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and id(node) not in inner:
             dotted = module.names.resolve(node.func) or ""
-            if dotted not in _HARMLESS and offers.makes(dotted) in _INSTRUCTIONS:
+            if dotted not in _HARMLESS and offers.makes(dotted) in kinds:
                 return node
     return None
 

@@ -120,8 +120,24 @@ def _returned(flow: Flow) -> Iterator[tuple[ast.Name, Fact]]:
                 yield part, flow.fact(part)
 
 
-@nki_detector("nki_output_not_written", older)
-def output_not_written(module: Module, flow: Flow) -> Reports:
+@detector("nki_output_not_written")
+def output_not_written(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    for kernel, flow in older(module):
+        if not _always_fails(kernel.node.body):
+            for node, text in _not_written(flow):
+                yield found(module, kernel, node, text)
+
+
+def _always_fails(body: list[ast.stmt]) -> bool:
+    """Whether a kernel raises an error whatever it is given, as one still to be written does."""
+    return any(
+        isinstance(statement, ast.Raise)
+        or (isinstance(statement, ast.For | ast.With) and _always_fails(statement.body))
+        for statement in body
+    )
+
+
+def _not_written(flow: Flow) -> Iterator[tuple[ast.expr, str]]:
     for name, fact in _returned(flow):
         if fact.kind is not Kind.TENSOR or fact.buffer not in HBM or fact.node is None:
             continue

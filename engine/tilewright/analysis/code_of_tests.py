@@ -1,0 +1,70 @@
+"""What a file's tests are, and what a finding about speed weighs there.
+
+A test compares and prints: its host code is to wait, and to read results back. A kernel in it may
+also be the one that is shipped. So nothing is said about the speed of a test's host code, and what
+is said about that of its kernels is advice. Findings that results are wrong stay as they are.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import PurePath
+
+from tilewright.analysis.model import Issue
+from tilewright.knowledge.stages import Stage
+from tilewright.source.model import Module
+
+_ADVICE = 1
+_WRONG_RESULT = 5
+_FOLDERS = frozenset({"test", "tests", "unittest", "unittests", "unit_tests"})
+_DEPTH = 3
+"""How many folders above a file may say that it is a test: above those the project may lie."""
+
+
+def weighed(module: Module, issues: Iterable[Issue]) -> list[Issue]:
+    """Issues without those of speed in host code of tests; those in their kernels are advice."""
+    whole = is_test_file(module.path)
+    spans = () if whole else tuple(_spans(module.tree.body))
+    found = []
+    for issue in issues:
+        line = issue.range.line
+        is_tested = whole or any(first <= line <= last for first, last in spans)
+        if not is_tested or not _is_of_speed(issue):
+            found.append(issue)
+        elif module.kernel_at(line) is not None:
+            found.append(replace(issue, severity=min(issue.severity, _ADVICE)))
+    return found
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a file holds tests, by its name or by the folders around it."""
+    *folders, name = PurePath(path).parts or ("",)
+    stem = name.partition(".")[0].lower()
+    if stem.startswith("test_") or stem.endswith("_test") or stem == "conftest":
+        return True
+    return any(folder.lower() in _FOLDERS for folder in folders[-_DEPTH:])
+
+
+def _is_of_speed(issue: Issue) -> bool:
+    return issue.stage is not Stage.CORRECTNESS and issue.severity < _WRONG_RESULT
+
+
+def _spans(body: list[ast.stmt]) -> Iterator[tuple[int, int]]:
+    """First and last line of each test: functions, classes, and what runs as a script only."""
+    for statement in body:
+        if _is_test(statement):
+            yield statement.lineno, statement.end_lineno or statement.lineno
+        elif isinstance(statement, ast.ClassDef):
+            yield from _spans(statement.body)
+
+
+def _is_test(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return name.startswith("test_")
+        case ast.ClassDef(bases=bases, body=body):
+            is_case = any("TestCase" in ast.unparse(base) for base in bases)
+            return is_case or (statement.name.startswith("Test") and any(map(_is_test, body)))
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return True
+    return False

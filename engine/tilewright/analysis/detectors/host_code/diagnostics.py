@@ -1,0 +1,148 @@
+"""Which host code runs only to find faults: for a debugger, a validator, or on the way to an end.
+
+There a wait for the device is meant, or costs nothing that a run without a fault would notice.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.source.model import Module
+from tilewright.source.parse import module_constants
+
+_DEBUGGING = frozenset({"debug", "debugging", "verbose", "trace", "sanity", "dbg"})
+_VALIDATING = frozenset({"check", "checks", "validate", "validation", "validating", "verify"})
+_VALIDATORS = ("validate", "check", "verify", "assert", "sanity")
+_ENVIRONMENT = frozenset({"os.environ", "os.getenv"})
+_EXITS = frozenset({"exit", "quit", "sys.exit", "os._exit"})
+_ON = frozenset({"1", "true", "on", "yes"})
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A block of statements, whether it is one of several ways, and the test that leads to it."""
+
+    block: list[ast.stmt]
+    is_branch: bool
+    test: ast.expr | None = None
+
+
+def is_diagnostic(
+    module: Module, function: ast.FunctionDef, node: ast.AST, validator: str | None = None
+) -> bool:
+    """Whether a node runs only while faults are looked for, or once one is found.
+
+    ``validator`` is the function that is called there: its name says whether it is a check.
+    """
+    is_check = validator is not None and is_validator(validator)
+    return any(
+        _ends(module, place)
+        or (place.test is not None and _asks_for_faults(module, function, place.test, is_check))
+        for place in _around(function, node)
+    )
+
+
+def is_validator(function: str) -> bool:
+    """Whether a function checks what it is given, by its name."""
+    return function.rpartition(".")[2].lstrip("_").lower().startswith(_VALIDATORS)
+
+
+def _around(function: ast.FunctionDef, node: ast.AST) -> Iterator[_Place]:
+    """The blocks that a node stands in, outer ones first."""
+    place: _Place | None = _Place(function.body, False)
+    while place is not None:
+        yield place
+        statement = next((s for s in place.block if _holds(s, node)), None)
+        inner = () if statement is None else _blocks(statement)
+        place = next((p for p in inner if any(_holds(s, node) for s in p.block)), None)
+        if place is None and isinstance(statement, ast.Raise):
+            yield _Place([statement], True)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[_Place]:
+    """The blocks of a compound statement; none of a function's or a class's."""
+    match statement:
+        case ast.If(test=test, body=body, orelse=orelse):
+            yield _Place(body, True, test)
+            yield _Place(orelse, True)
+        case ast.For() | ast.While() | ast.With() | ast.Try():
+            for name in ("body", "orelse", "finalbody"):
+                yield _Place(getattr(statement, name, []), False)
+            for handler in getattr(statement, "handlers", ()):
+                yield _Place(handler.body, True)
+
+
+def _holds(statement: ast.stmt, node: ast.AST) -> bool:
+    first = getattr(node, "lineno", 0)
+    if not statement.lineno <= first <= (statement.end_lineno or statement.lineno):
+        return False
+    return any(part is node for part in ast.walk(statement))
+
+
+def _ends(module: Module, place: _Place) -> bool:
+    """Whether a block ends with the process, or a branch in an error."""
+    last = place.block[-1]
+    if isinstance(last, ast.Raise):
+        return place.is_branch
+    return isinstance(last, ast.Expr) and module.names.is_call(last.value, *_EXITS)
+
+
+def _asks_for_faults(
+    module: Module, function: ast.FunctionDef, test: ast.expr, is_check: bool
+) -> bool:
+    """Whether a test holds only where somebody has switched a search for faults on."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_asks_for_faults(module, function, part, is_check) for part in test.values)
+    if isinstance(test, ast.BoolOp | ast.UnaryOp):
+        return False
+    if _asks_environment(module, test):
+        return True
+    switch = test.left if isinstance(test, ast.Compare) else test
+    if isinstance(switch, ast.Attribute):
+        return _is_switch(switch.attr, is_check or _named(switch.attr, _DEBUGGING))
+    if not isinstance(switch, ast.Name):
+        return False
+    given = module_constants(module.tree).get(switch.id)
+    if given is not None and _is_off(module, given):
+        return True
+    is_off = is_check or _default(function, switch.id) in (False, None)
+    return _is_switch(switch.id, is_off or _named(switch.id, _DEBUGGING))
+
+
+def _is_switch(name: str, is_off: bool) -> bool:
+    """Whether a name is that of a switch for debugging or validation, off unless asked for."""
+    return is_off and _named(name, _DEBUGGING | _VALIDATING)
+
+
+def _named(name: str, words: frozenset[str]) -> bool:
+    return not words.isdisjoint(name.lower().split("_"))
+
+
+def _is_off(module: Module, given: ast.expr) -> bool:
+    """Whether a constant of the module is False, or what the environment says."""
+    is_false = isinstance(given, ast.Constant) and given.value is False
+    return is_false or _asks_environment(module, given)
+
+
+def _asks_environment(module: Module, node: ast.expr) -> bool:
+    """Whether the environment is asked for what is off unless it says otherwise."""
+    parts = [part for part in ast.walk(node) if isinstance(part, ast.expr)]
+    is_on = any(isinstance(p, ast.Constant) and str(p.value).lower() in _ON for p in _given(parts))
+    return not is_on and any(module.names.resolve(part) in _ENVIRONMENT for part in parts)
+
+
+def _given(parts: list[ast.expr]) -> Iterator[ast.expr]:
+    """What calls are to answer where the environment says nothing."""
+    for part in parts:
+        if isinstance(part, ast.Call):
+            yield from (*part.args[1:2], *(k.value for k in part.keywords if k.arg == "default"))
+
+
+def _default(function: ast.FunctionDef, name: str) -> object:
+    """The constant that a parameter has by default; "" where it has none or is no parameter."""
+    args = function.args
+    named = [*args.posonlyargs, *args.args]
+    pairs = list(zip(named[len(named) - len(args.defaults) :], args.defaults, strict=True))
+    pairs += [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d]
+    given = next((d for a, d in pairs if a.arg == name), None)
+    return given.value if isinstance(given, ast.Constant) else ""

@@ -1,0 +1,74 @@
+"""What is said of the speed of tests: nothing of their host code, advice of their kernels."""
+
+import pytest
+
+from tilewright.analysis import Issue, analyze
+from tilewright.analysis.code_of_tests import is_test_file
+from tilewright.knowledge.stages import Stage
+from tilewright.source import parse_module
+
+_KERNEL = """
+import torch
+
+@triton.jit
+def norm(x_ptr, y_ptr, n, B: tl.constexpr):
+    row, total = tl.program_id(0), 0.0
+    for start in range(0, n, B):
+        x = tl.load(x_ptr + row * n + start + tl.arange(0, B))
+        total += tl.sum(x * x, 0)
+    for start in range(0, n, B):
+        x = tl.load(x_ptr + row * n + start + tl.arange(0, B))
+        tl.store(y_ptr + row * n + start + tl.arange(0, B), x / total)
+"""
+_HOST = """
+{head}def {name}(x):
+{indent}    y = torch.empty_like(x)
+{indent}    norm[(x.shape[0],)](x, y, x.shape[1], B=1024)
+{indent}    torch.cuda.synchronize()
+{indent}    return y
+"""
+
+
+def _found(path: str, head: str = "", name: str = "normed") -> dict[str, Issue]:
+    text = _KERNEL + _HOST.format(head=head, name=name, indent="    " if head else "")
+    found = analyze(parse_module(text, path))
+    return {issue.id: issue for issue in found if issue.stage is not Stage.CORRECTNESS}
+
+
+def test_a_kernel_that_is_shipped_has_both_issues() -> None:
+    found = _found("src/norm.py")
+    assert found["multi_pass_row"].severity > 1
+    assert found["device_host_sync"].severity > 1
+
+
+@pytest.mark.parametrize(
+    "path", ["test_norm.py", "norm_test.py", "tests/norm.py", "test/a/norm.py"]
+)
+def test_in_a_test_file_its_kernels_get_advice_and_its_host_code_nothing(path: str) -> None:
+    found = _found(path)
+    assert found["multi_pass_row"].severity == 1
+    assert "device_host_sync" not in found
+
+
+@pytest.mark.parametrize(
+    "head", ["class NormTest(unittest.TestCase):\n    ", "if __name__ == '__main__':\n    "]
+)
+def test_host_code_of_a_test_says_nothing_and_kernels_beside_it_stay(head: str) -> None:
+    found = _found("src/norm.py", head)
+    assert found["multi_pass_row"].severity > 1
+    assert "device_host_sync" not in found
+
+
+def test_a_class_is_a_test_by_its_methods() -> None:
+    assert "device_host_sync" in _found("src/norm.py", "class TestTimeModel:\n    ")
+    assert "device_host_sync" not in _found("src/norm.py", "class TestNorm:\n    ", "test_normed")
+
+
+def test_wrong_results_in_a_test_stay() -> None:
+    text = "@triton.jit\ndef f(x_ptr):\n    tl.store(x_ptr, undefined_here)\n"
+    plain, tested = (analyze(parse_module(text, path)) for path in ("f.py", "tests/test_f.py"))
+    assert plain == tested != ()
+
+
+def test_far_folders_say_nothing() -> None:
+    assert is_test_file("/home/tests/test/project/src/kernels/norm.py") is False

@@ -1,0 +1,132 @@
+"""Reports that are advice where less is certain, or less is lost, than their issue says."""
+
+import pytest
+
+from tilewright.analysis import AnalysisContext, analyze
+from tilewright.source import parse_module
+from tilewright.targets.model import Target
+
+_CONTEXT = AnalysisContext(target=Target("cuda", "90"), triton_version=(3, 6))
+
+_HELPERS = """
+@triton.jit
+def greater(a, b):
+    return tl.math.max(a, b)
+
+@triton.jit
+def above(x_ptr, y_ptr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + i, {called}(tl.load(x_ptr + i), 0.0))
+
+def launch(x, y):
+    above[(x.numel() // 128,)](x, y, B=128)
+"""
+_COUNT = """
+@triton.autotune([triton.Config({{"B": 128}}), triton.Config({{"B": 256}})], key=[])
+@triton.jit
+def scale(x_ptr, y_ptr, n, rows, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + i, 2 * tl.load(x_ptr + i, mask=i < n), mask={mask})
+"""
+_TURNED = """
+@triton.jit
+def copy(x_ptr, y_ptr, m, n, B: tl.constexpr):
+    rows, cols = tl.program_id(0) * B + tl.arange(0, B), tl.program_id(1) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + rows[:, None] * n + cols[None, :], mask=cols[None, :] < n)
+    tl.store(y_ptr + rows[:, None] * n + cols[None, :], x, mask=rows[None, :] < m)
+
+def launch(x, y):
+    m, n = x.shape
+    copy[(triton.cdiv(m, 64), triton.cdiv(n, 64))](x, y, m, n, B=64)
+
+def copied(x, y):
+    {stated}
+    launch(x, y)
+"""
+_MASKED = """
+@triton.jit
+def gathered(q_ptr, k_ptr, slots_ptr, o_ptr, n, count, B: tl.constexpr, D: tl.constexpr):
+    rows, ds = tl.arange(0, B), tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + ds[None, :])
+    m, d = tl.full((B,), -float("inf"), tl.float32), tl.zeros((B,), tl.float32)
+    for start in range(0, n, B):
+        slots = tl.load(slots_ptr + start + rows)
+        k = tl.load(k_ptr + {row}[None, :] * D + ds[:, None])
+        s = tl.where((slots >= 0)[None, :], tl.dot(q, k), -float("inf"))
+        new = tl.maximum(m, tl.max(s, 1))
+        d = d * tl.exp(m - new) + tl.sum(tl.exp(s - new[:, None]), 1)
+        m = new
+    tl.store(o_ptr + rows, m + tl.log(d))
+"""
+_HELD = """
+@triton.jit
+def products(a_ptr, b_ptr, c_ptr, n, B: tl.constexpr, C: tl.constexpr):
+    rows, cols, ks = tl.arange(0, B), tl.arange(0, C), tl.arange(0, 32)
+    acc = tl.zeros((B, C), tl.float32)
+    for start in range(0, n, 32):
+        a = tl.load(a_ptr + rows[:, None] * n + start + ks[None, :])
+        b = tl.load(b_ptr + (start + ks)[:, None] * C + cols[None, :])
+        acc += tl.dot(a, b)
+    tl.store(c_ptr + rows[:, None] * C + cols[None, :], acc)
+
+def launch(a, b, c, n):
+    products[(1,)](a, b, c, n, B=128, C={columns}, num_warps={warps})
+"""
+_ATOMICS = """
+@triton.jit
+def counted(x_ptr, o_ptr, n, B: tl.constexpr):
+    {name} = tl.program_id(1)
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + {name} * n + i)
+    tl.{operation}(o_ptr + i, x)
+
+def launch(x, o, b):
+    counted[(o.numel() // 128, x.shape[0])](x, o, o.numel(), B=128)
+"""
+
+
+def _one(issue: str, text: str) -> tuple[int, str]:
+    found = [i for i in analyze(parse_module(text), _CONTEXT) if i.id == issue]
+    assert len(found) == 1
+    return found[0].severity, found[0].message
+
+
+@pytest.mark.parametrize(
+    ("issue", "text", "certain", "less"),
+    [
+        ("removed_api", _HELPERS, {"called": "greater"}, {"called": "tl.maximum"}),
+        ("autotune_key_missing", _COUNT, {"mask": "i < rows"}, {"mask": "i < n"}),
+        ("mask_wrong_axis", _TURNED, {"stated": "pass"}, {"stated": "assert x.shape[0] % 64 == 0"}),
+        ("empty_row_nan", _MASKED, {"row": "(start + rows)"}, {"row": "slots"}),
+        (
+            "high_register_pressure",
+            _HELD,
+            {"columns": 256, "warps": 4},
+            {"columns": 128, "warps": 3},
+        ),
+        (
+            "contended_atomics",
+            _ATOMICS,
+            {"name": "batch", "operation": "atomic_add"},
+            {"name": "head", "operation": "atomic_add"},
+        ),
+    ],
+)
+def test_what_is_less_certain_is_advice(
+    issue: str, text: str, certain: dict[str, object], less: dict[str, object]
+) -> None:
+    severe, _ = _one(issue, text.format(**certain))
+    advice, _ = _one(issue, text.format(**less))
+    assert severe >= 3 > advice
+
+
+def test_a_maximum_is_named() -> None:
+    _, message = _one("contended_atomics", _ATOMICS.format(name="b", operation="atomic_max"))
+    assert "takes the maximum at the same addresses" in message
+
+
+def test_a_spill_is_possible_or_sure() -> None:
+    _, sure = _one("high_register_pressure", _HELD.format(columns=256, warps=4))
+    _, possible = _one("high_register_pressure", _HELD.format(columns=128, warps=3))
+    assert "it spills" in sure
+    assert "it may spill" in possible
