@@ -12,6 +12,8 @@ from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles.parameters import pointer_parameters
 from tilewright.source.model import Launch, Module
 
+_EXTENTS = frozenset({"shape", "size", "numel"})
+
 
 @dataclass(frozen=True)
 class _Turn:
@@ -46,7 +48,7 @@ def launches_for_each_row(module: Module, graph: HostGraph) -> Iterator[Finding]
         if use.place.loops:
             uses.setdefault(use.node, []).append(use)
     for loop in nodes_like(graph.node, ast.For) if uses else ():
-        if not _is_over_rows(loop):
+        if not _is_over_rows(loop) or _is_over_tensors(loop):
             continue
         turn = _turn(loop)
         for call in _calls_in(loop):
@@ -120,6 +122,21 @@ def _is_over_rows(loop: ast.For) -> bool:
             isinstance(a, ast.Constant) for a in loop.iter.args
         )
     return name in ("enumerate", "zip") or name.endswith(".unbind")
+
+
+def _is_over_tensors(loop: ast.For) -> bool:
+    """Whether a loop takes tensors from lists and asks each for its extents, which may differ."""
+    if not isinstance(loop.iter, ast.Call) or ast.unparse(loop.iter.func) != "zip":
+        return False
+    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr in _EXTENTS
+        and isinstance(node.value, ast.Name)
+        and node.value.id in names
+        for statement in loop.body
+        for node in ast.walk(statement)
+    )
 
 
 def _turn(loop: ast.For) -> _Turn:
