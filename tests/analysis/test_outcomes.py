@@ -117,6 +117,15 @@ def test_a_launch_of_something_else_is_run(
     assert found == _fresh(text, monkeypatch) != first
 
 
+def test_a_launch_of_a_tuned_kernel_is_run_once(runs: list[str]) -> None:
+    tuned = "@triton.autotune([triton.Config({'B': 256})], key=['n'])\n@triton.jit\ndef difference"
+    text = _TEXT.replace("@triton.jit\ndef difference", tuned).replace("n, B=256)", "n)")
+    assert _faults(text)
+    ran = len(runs)
+    assert _faults(f"{text}\nLATER = 1\n")
+    assert len(runs) == ran > 0
+
+
 def test_an_empty_line_in_a_text_of_several_lines_counts(runs: list[str]) -> None:
     said = _TEXT.replace("    one = ", '    """A.\n    B."""\n    one = ')
     assert _faults(said)

@@ -82,7 +82,7 @@ class _Launch:
         spelled = [(name, self._spelled(value)) for name, value in programs.arguments.items()]
         how = (programs.grid, programs.scale, programs.lanes.is_exact, programs.steps)
         is_told = all(spelling is not None for _, spelling in spelled)
-        subject = _subject(module, kernel)
+        subject = _subject(module, kernel.name)
         self.key = (subject, tuple(spelled), how, programs.pointers) if is_told else None
 
     def run(self) -> Record:
@@ -128,7 +128,7 @@ class _Launch:
 
     def _calls(self) -> Sequence[ast.Call]:
         """What the kernel and the functions that it calls may access memory with."""
-        family = _family(self._module, self._kernel)
+        family = _family(self._module, self._kernel.name)
         return tuple(chain.from_iterable(nodes_like(k.node, ast.Call) for k in family))
 
     def _outcome(self, record: Record) -> _Outcome | None:
@@ -193,16 +193,17 @@ def _again(error: _Error) -> _Error:
 
 
 @per_module
-def _family(module: Module, kernel: Kernel) -> tuple[Kernel, ...]:
+def _family(module: Module, name: str) -> tuple[Kernel, ...]:
     """A kernel and the file's jit functions that it can call, in the order of their names."""
+    kernel = module.lookup.named[name][0]
     found, pending = {kernel.name: kernel}, [kernel]
     while pending:
-        for name in _names_in(pending.pop()):
-            called = module.lookup.kernels.get(module.names.origins.get(name, name))
+        for used in _names_in(pending.pop()):
+            called = module.lookup.kernels.get(module.names.origins.get(used, used))
             if called is not None and called.name not in found:
                 found[called.name] = called
                 pending.append(called)
-    return (kernel, *(found[name] for name in sorted(found) if name != kernel.name))
+    return (kernel, *(found[called] for called in sorted(found) if called != name))
 
 
 def _names_in(kernel: Kernel) -> frozenset[str]:
@@ -210,15 +211,15 @@ def _names_in(kernel: Kernel) -> frozenset[str]:
 
 
 @per_module
-def _subject(module: Module, kernel: Kernel) -> Hashable:
+def _subject(module: Module, name: str) -> Hashable:
     """All that a kernel's programs depend on in the text, without lines."""
-    family = _family(module, kernel)
+    family = _family(module, name)
     names = frozenset().union(*map(_names_in, family))
     constants = dict(_constants(module, names))
-    spelled = sorted((name, ast.dump(node)) for name, node in constants.items())
+    spelled = sorted((constant, ast.dump(node)) for constant, node in constants.items())
     for value in constants.values():
         names |= {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-    origins = sorted((name, to) for name, to in module.names.origins.items() if name in names)
+    origins = sorted((used, to) for used, to in module.names.origins.items() if used in names)
     called = [
         (one.name, one.aliases, len(module.lookup.named[one.name]) == 1, _layout_free(one.text))
         for one in family
