@@ -106,7 +106,10 @@ def exchange_strides(module: Module, kernel: Kernel) -> Iterator[Seeded]:
 
 
 def exchange_owners(module: Module, kernel: Kernel) -> Iterator[Seeded]:
-    """Give two tensors each other's stride at the launch."""
+    """Give two tensors each other's stride at the launch.
+
+    It is reported there where the strides' names say whose they are, else in the kernel.
+    """
     for launch in module.launches_of(kernel.name):
         strides = [a for a in launch.node.args if ast.unparse(a).endswith(".stride(0)")]
         host = None if "make_block_ptr" in kernel.text else host_of(module, launch)
@@ -117,7 +120,7 @@ def exchange_owners(module: Module, kernel: Kernel) -> Iterator[Seeded]:
                 text = _exchanged(module, one, two)
                 lines = range(kernel.range.line, kernel.range.end_line + 1)
                 if text is not None:
-                    yield Seeded(text, frozenset(lines))
+                    yield Seeded(text, frozenset((*lines, one.lineno)))
 
 
 def drop_guard(module: Module, kernel: Kernel) -> Iterator[Seeded]:
