@@ -1,4 +1,4 @@
-"""Detectors of names that the compiler will not find in a kernel, or will not let it read."""
+"""Detectors of names that are not found in kernels and host code, or that kernels may not read."""
 
 import ast
 import builtins
@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from tilewright.analysis.detectors.common import nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import nki_kernels, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
-from tilewright.analysis.detectors.correctness.unset_names import unset_names
+from tilewright.analysis.detectors.correctness.unset_names import names_of_loops, unset_names
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
@@ -25,20 +26,26 @@ _INSTEAD = {"abs": "tl.abs", "sum": "tl.sum", "round": "libdevice.round", "pow":
 _PLAIN_CALLS = frozenset(("int", "float", "bool", "str", "len", "list", "tuple", "dict", "set"))
 _ANNOTATED_UNTIL = (3, 3)
 _AT_RUN_TIME = ("globals()", "exec(", "sys.modules[", "import *")
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FUNCTIONS = (*_DEFINITIONS, ast.Lambda)
 _NAMING = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
     *(ast.Global, ast.Nonlocal, ast.ExceptHandler, ast.MatchAs, ast.MatchStar),
 )
 
 
-@detector("undefined_name")
+@detector("undefined_name", host=True)
 def undefined_name(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Names that neither the kernel nor the file defines, and builtins that kernels lack."""
+    """Names that a kernel or its host code reads and nothing in the file defines.
+
+    Of builtins, those that Triton's kernels lack.
+    """
     if module.problems or looks_names_up_at_run_time(module):
         return
+    yield from _undefined_in_python(module)
     for kernel, flow in triton_kernels(module):
         yield from unset_names(module, kernel, flow)
+        yield from names_of_loops(module, kernel, flow, bound_in_module(module))
         own = names_bound_in(kernel.node)
         for node in _read(kernel):
             if node.id not in own and not _is_known(module, kernel, node.id):
@@ -47,6 +54,50 @@ def undefined_name(module: Module, context: AnalysisContext) -> Iterator[Finding
                     _not_found(node.id),
                     kernel.name,
                 )
+
+
+def _undefined_in_python(module: Module) -> Iterator[Finding]:
+    """Such names in functions that run as Python: NKI kernels, and those that launch a kernel."""
+    functions: list[tuple[str | None, ast.FunctionDef]] = [
+        *((None, module.host_functions[name]) for name in launching_functions(module)),
+        *((kernel.name, kernel.node) for kernel in nki_kernels(module)),
+    ]
+    for kernel, function in functions:
+        for node in _read_only(function):
+            name = node.id
+            if name not in bound_in_module(module) and name not in _bound_around(module, function):
+                yield Finding(
+                    module.index.range_of(node),
+                    f"{name} is defined neither in this function nor in this file: the call that "
+                    f"comes to this line ends in a NameError.",
+                    kernel,
+                )
+
+
+@per_node
+def _read_only(function: ast.FunctionDef) -> tuple[ast.Name, ...]:
+    """The first read of each name that a function reads and nowhere binds, builtins aside."""
+    first: dict[str, ast.Name] = {}
+    for node in nodes_like(function, ast.Name):
+        if isinstance(node.ctx, ast.Load):
+            first.setdefault(node.id, node)
+    own = names_bound_in(function) | vars(builtins).keys() | {"__class__"}
+    return tuple(node for name, node in first.items() if name not in own)
+
+
+def _bound_around(module: Module, function: ast.FunctionDef) -> frozenset[str]:
+    """The names that the functions around a function bind; those of a class are not seen in it."""
+    for statement in module.tree.body:
+        if statement is not function and _is_inside(function, statement):
+            outer = [n for n in ast.walk(statement) if isinstance(n, _DEFINITIONS)]
+            around = (n for n in outer if n is not function and _is_inside(function, n))
+            return frozenset().union(*map(_bound_below, around))
+    return frozenset()
+
+
+def _is_inside(function: ast.FunctionDef, statement: ast.stmt) -> bool:
+    last = function.end_lineno or function.lineno
+    return statement.lineno <= function.lineno and last <= (statement.end_lineno or 0)
 
 
 def _not_found(name: str) -> str:
@@ -239,7 +290,7 @@ def bound_in_file(module: Module) -> frozenset[str]:
 
 
 @per_node
-def _bound_below(node: ast.Module) -> frozenset[str]:
+def _bound_below(node: ast.Module | ast.stmt) -> frozenset[str]:
     return frozenset(name for inner in ast.walk(node) for name in _names(inner))
 
 

@@ -1,17 +1,69 @@
-"""Names that one side of a conditional assigns and the kernel reads whichever side was taken."""
+"""Names that a kernel reads where it may not have set them: behind a conditional, or a loop."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from tilewright.analysis.detectors.common import nodes_of, stated_arguments
 from tilewright.analysis.model import Finding, Related
-from tilewright.analysis.values import Definition, Flow, Value
+from tilewright.analysis.values import Definition, Flow, Loop, Value
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 
 _ADVICE = 3
 _CHOICES = (ast.If, ast.IfExp, ast.BoolOp, ast.While)
 _STOPS = ("static_assert", "device_assert")
+
+
+def names_of_loops(
+    module: Module, kernel: Kernel, flow: Flow, outside: Container[str]
+) -> Iterator[Finding]:
+    """The first read of each name behind the loop that alone sets it.
+
+    The compiler drops the names of a loop's body at its end, unless they were set before it.
+    What a ``static_range`` sets stays: its body is repeated in place.
+
+    Args:
+        outside: names of the module, which the compiler finds instead.
+    """
+    if all(phi.operands for phi in flow.back_edges) or _stops(kernel):
+        return
+    chosen = _inside_choices(kernel)
+    for name, uses in flow.uses.items():
+        for node in uses:
+            value = flow.values.get(node)
+            if value is None or not _is_dropped(flow, value) or id(node) in chosen:
+                continue
+            if name not in outside:
+                yield Finding(
+                    module.index.range_of(node),
+                    f"{name} is set only in the body of a loop, and the compiler keeps no such "
+                    f"name behind the loop: this does not compile. Set {name} before the loop, "
+                    f"or use it inside.",
+                    kernel.name,
+                    related=_assigned_at(module, flow.definitions.get(name, [])[-1:]),
+                )
+                break
+
+
+def _is_dropped(flow: Flow, value: Value) -> bool:
+    """Whether a name is unknown here, as only bodies of loops before this line set it."""
+    is_behind = False
+    while value.op in ("phi", "after"):
+        start: Value | None = value.operands[0] if value.operands else None
+        if value.op == "after":
+            is_behind = True
+            if _keeps_names(flow.loops[int(str(value.detail).partition(":")[0])]):
+                return False
+            start = start if len(value.operands) == 2 else None
+        if start is None:
+            return is_behind
+        value = start
+    return False
+
+
+def _keeps_names(loop: Loop) -> bool:
+    """Whether what a loop sets may stay: it is repeated in place, or not understood."""
+    return loop.is_static or (loop.bounds is None and isinstance(loop.node, ast.For))
 
 
 def unset_names(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
@@ -47,6 +99,8 @@ def unset_names(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]
 
 def _unset(kernel: Kernel, flow: Flow, value: Value | None) -> tuple[str, bool] | None:
     """The constexpr flag that decides whether a name is set, and its value where it is."""
+    while value is not None and value.op == "phi" and value.operands:
+        value = value.operands[0]  # what the name is when the loop begins
     if value is None or value.op != "select":
         return None
     condition, one, two = value.operands
