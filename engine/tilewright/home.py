@@ -23,6 +23,7 @@ def unkept(path: Path, error: OSError) -> InputError:
     """That what Tilewright keeps cannot be put there, and what to do."""
     why = error.strerror or type(error).__name__
     return InputError(
-        f"nothing can be kept there ({why}); make room, or name another folder in TILEWRIGHT_HOME",
+        f"the folder cannot be written ({why}); free space, or name another folder in "
+        "TILEWRIGHT_HOME",
         str(path),
     )

@@ -210,12 +210,12 @@ def _accumulators(elements: int, warps: int, chip: Chip) -> str:
 
 def _staged(staged: int, stages: int, chip: Chip, uses: Sequence[TileUse]) -> str:
     if chip.backend == "xpu":
-        return f"One turn loads {kibibytes(staged)}; on Intel stages are prefetches into caches."
+        return f"An iteration loads {kibibytes(staged)}; on Intel, stages are cache prefetches."
     taken, limit = stage_bytes(staged, stages, chip), chip.shared_limit
     over = ", **which does not fit**" if taken > limit else ""
     types = "" if all(u.dtype for u in uses if u.is_staged) else " if elements have 16 bits"
     return (
-        f"One turn loads {kibibytes(staged)}{types}: {kibibytes(taken)} of "
+        f"One iteration loads {kibibytes(staged)}{types}: {kibibytes(taken)} of "
         f"{kibibytes(limit)} shared memory with {stages} stages{over}."
     )
 

@@ -19,7 +19,7 @@ _LONGEST_FORM = 160
 _LEGEND = (
     (re.compile(r"\bpid(\d+)\b"), "`pid{0}`: program id of axis {0}"),
     (re.compile(r"\blane(\d+)\b"), "`lane{0}`: index along axis {0}"),
-    (re.compile(r"\bturn\b()"), "`turn`: turn of the loop, from 0"),
+    (re.compile(r"\bturn\b()"), "`turn`: iteration of the loop, from 0"),
 )
 
 

@@ -54,7 +54,7 @@ def _tuning(tuned: Autotune) -> Iterator[str]:
         yield "Here: one configuration, so nothing is timed and the key has no effect."
         return
     if tuned.key is not None:
-        of = f"each new combination of {key} and" if key else "of sizes nothing is asked;"
+        of = f"each new combination of {key} and" if key else "sizes have no effect;"
         tunes = "tunes again" if key else "tunes once"
         yield f"Here: {of} each new set of element types {tunes}."
     if count is None:

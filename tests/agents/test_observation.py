@@ -108,7 +108,7 @@ def test_fault_of_the_harness_is_not_the_candidates() -> None:
     broken = evaluation(StepName.CORRECTNESS, "not judged: out of memory", StepStatus.ERROR)
     step = replace(broken.steps[-1], data={"cause": Cause.HARNESS.value})
     said = words(replace(broken, steps=(*broken.steps[:-1], step)), KERNEL)
-    assert said.startswith("It could not be judged at correctness after it passed")
+    assert said.startswith("It got no verdict at correctness after it passed")
     assert "Refused" not in said
 
 

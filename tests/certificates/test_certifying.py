@@ -18,7 +18,7 @@ def test_one_that_says_less_does_not_replace_one_that_holds(tmp_path: Path) -> N
     )
     written, said = keep(certificate(**WEAKER), source, None)
     assert not written
-    assert "says more and was left as it is (faster: 1.94x" in said
+    assert "has more evidence and was not replaced (faster: 1.94x" in said
     assert read_certificate(tmp_path / "kernels.tilewright.json").level == "faster"
 
 

@@ -128,7 +128,7 @@ def test_certificates_lists_what_holds_is_stale_and_lacks(folder: Path) -> None:
     low = run("certificates", "softmax.py", "--level", "faster", "--format", "github", cwd=folder)
     assert low.returncode == 1
     assert low.stdout.startswith("::error file=softmax.py,line=9,")
-    assert "is certified correct, and faster is asked for" in low.stdout
+    assert "is certified correct, and faster is required" in low.stdout
     (folder / "softmax.yaml").write_text((folder / "softmax.yaml").read_text() + "\n# more\n")
     stale = run("certificates", "softmax.py", "--format", "sarif", cwd=folder)
     (result,) = json.loads(stale.stdout)["runs"][0]["results"]

@@ -29,8 +29,8 @@ def test_a_home_that_cannot_be_made_is_named_with_the_way_out(tmp_path: Path) ->
     code, errors = ended("verify", EXAMPLE, home=home)
     assert code == 2
     assert errors.strip() == (
-        f"tilewright: {home}: nothing can be kept there (File exists); make room, or name another "
-        "folder in TILEWRIGHT_HOME"
+        f"tilewright: {home}: the folder cannot be written (File exists); free space, or name "
+        "another folder in TILEWRIGHT_HOME"
     )
 
 
@@ -39,7 +39,7 @@ def test_a_worker_that_cannot_be_put_down_is_not_blamed_on_its_interpreter(tmp_p
     (tmp_path / "worker").write_text("a file")
     code, errors = ended("verify", EXAMPLE, home=tmp_path)
     assert code == 2
-    assert f"{tmp_path / 'worker'}: nothing can be kept there" in errors
+    assert f"{tmp_path / 'worker'}: the folder cannot be written" in errors
     assert "pip install" not in errors
 
 

@@ -63,7 +63,7 @@ def test_a_loss_is_said_to_be_slower() -> None:
     [
         ({"faults": ["clocks disagree"]}, "the times are not trusted: clocks disagree"),
         ({"wrong": "output: 3 elements differ"}, "the outputs of the timed calls are wrong"),
-        ({"noise": None}, "how far identical kernels stray on NVIDIA H200 was not measured"),
+        ({"noise": None}, "the noise floor of NVIDIA H200 was not measured"),
         ({"blocks": [[2.0, 1.0]] * 5}, "timing gave no interval: 5 blocks are too few"),
     ],
 )

@@ -65,5 +65,5 @@ def test_a_weaker_one_of_the_same_text_does_not_take_its_place(folder: Path) -> 
     spec = ("--device", "interpreter", "--certify")
     code, value = run(folder, "verify", "softmax.py", *spec)
     assert code == 0
-    assert any("says more and was left as it is" in note for note in value["notes"])
+    assert any("has more evidence and was not replaced" in note for note in value["notes"])
     assert (folder / NAME).read_text() == before

@@ -95,7 +95,7 @@ def test_events_that_lie_are_found_by_the_judges_clock(tmp_path: Path) -> None:
     clock._us = lambda start, end: 0.5 * honest(start, end)  # type: ignore[union-attr, method-assign]
     performer = Contest("cuda:0", once, once, inputs(), clock=clock)
     told = conduct(lambda message, _: performer.answer(message), {"noise": 0.01}, None)
-    assert any("the judge's clock" in fault for fault in told["faults"])
+    assert any("the coordinator's clock" in fault for fault in told["faults"])
 
 
 def test_outputs_kept_from_an_earlier_call_are_found(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_ensemble_goes_into_a_record_and_back() -> None:
 
 
 def test_none_stands_alone() -> None:
-    with pytest.raises(InputError, match="stands alone"):
+    with pytest.raises(InputError, match="cannot be combined"):
         ensemble(["none", "big"], ModelSettings(), _no_server)
 
 

@@ -92,7 +92,7 @@ async def test_options_say_what_they_cost_here(talk: Conversation) -> None:
     stages = await _hover(talk, "num_stages=4", 3)
     assert stages.startswith("**num_stages** = 4 · How many iterations of a loop")
     # (128 * 64 + 64 * 256) * 2 bytes, four times.
-    assert "One turn loads 48 KiB if elements have 16 bits: 192 KiB of 227 KiB" in stages
+    assert "One iteration loads 48 KiB if elements have 16 bits: 192 KiB of 227 KiB" in stages
     warps = await _hover(talk, "num_warps=8", 3)
     assert "8 warps are 256 threads on cuda:90." in warps
     assert "takes 128 of 255 registers a thread" in warps

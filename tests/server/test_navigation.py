@@ -396,7 +396,7 @@ async def test_a_rename_that_may_miss_a_place_is_refused_with_the_reason(
     talk.replace(TEXT)
     assert "not a name in Python" in await refusal(talk, where, "a b")
     assert "has a parameter EVEN already" in await refusal(talk, where, "EVEN")
-    assert "stands for something else on line" in await refusal(talk, where, "offs")
+    assert "has another meaning on line" in await refusal(talk, where, "offs")
     assert "option of the compiler" in await refusal(talk, where, "num_warps")
     (talk.folder / "caller.py").write_text("from kernel import scale\nB = 'BLOCK'\n")
     said = await refusal(talk, where, "TILE")

@@ -278,5 +278,5 @@ async def test_a_certificate_that_says_more_of_the_same_text_is_left(talk: Conve
     place.write_text(json.dumps(better))
     await talk.optimize()
     job = await talk.end_of_job()
-    assert "kernel.tilewright.json says more and was left as it is" in job.message
+    assert "kernel.tilewright.json has more evidence and was not replaced" in job.message
     assert json.loads(place.read_text())["level"] == "faster"

@@ -402,7 +402,7 @@ def test_a_limit_ends_the_calls_and_not_the_search(run: Run, roles: Roles) -> No
     found = run("-1", spent, proposers=(Fixed(90),))
     assert found.client.roles().count(Role.OPTIMIZER) == 2
     assert found.search.current == source(90)
-    assert found.notes.count(f"no model is asked any more: {spent}") == 1
+    assert found.notes.count(f"no model is called any more: {spent}") == 1
 
 
 def test_a_model_that_does_not_answer_is_replaced_by_another_one(run: Run) -> None:
@@ -419,7 +419,7 @@ def test_a_model_that_does_not_answer_is_replaced_by_another_one(run: Run) -> No
 def test_when_no_model_answers_the_search_goes_on_without(run: Run) -> None:
     found = run(ModelUnavailableError("small gave no reply"), proposers=(Fixed(90),))
     assert found.tree == [("fixed", 90, True)]
-    assert "small is not asked any more: small gave no reply" in found.notes
+    assert "small is not called any more: small gave no reply" in found.notes
 
 
 def test_progress_says_stage_try_best_and_cost(run: Run) -> None:

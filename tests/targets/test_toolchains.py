@@ -70,7 +70,7 @@ def test_an_installed_interpreter_that_is_broken_is_not_called_missing(bare: Pat
     with pytest.raises(NoToolchainError) as refused:
         xpu_toolchain()
     assert f"{python}: it gave no answer: no module named encodings" in str(refused.value)
-    assert "`tilewright toolchain install xpu` puts it in place anew" in str(refused.value)
+    assert "`tilewright toolchain install xpu` installs it again" in str(refused.value)
 
 
 def test_what_is_missing_is_listed_with_its_command(bare: Path) -> None:

@@ -116,7 +116,7 @@ def test_work_that_events_do_not_see_shows_on_the_wall() -> None:
 
 def test_events_that_say_too_little_show_against_the_judges_clock() -> None:
     (fault,) = clock_check.batch_faults(changed(delayed_event_us=2500.0), block_us=52.0)
-    assert "events say 2500 us for 100 calls, the judge's clock 5050 us" in fault
+    assert "events give 2500 us for 100 calls, the coordinator's clock 5050 us" in fault
 
 
 def test_a_time_that_only_single_calls_reach_is_found() -> None:
@@ -137,7 +137,7 @@ def test_blocks_whose_events_contradict_one_another_are_found() -> None:
     (fault,) = clock_check.block_faults([shortened] * 20, [700.0] * 20, repeats=1)
     assert fault == "events add up to 10000 us and span 12000 us"
     (fault,) = clock_check.block_faults([honest] * 20, [500.0] * 20, repeats=1)
-    assert fault == "events span 12000 us in 10000 us of the judge's clock"
+    assert fault == "events span 12000 us in 10000 us of the coordinator's clock"
 
 
 class Scripted:

@@ -261,8 +261,8 @@ def test_what_may_pass_is_not_kept_against_an_original(
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
-        (OSError(errno.ENOSPC, "No space left"), "out_of_memory", "no room left for tensors"),
-        (RuntimeError("CUDA error: out of memory"), "out_of_memory", "the judge ran out of memory"),
+        (OSError(errno.ENOSPC, "No space left"), "out_of_memory", "no memory left for tensors"),
+        (RuntimeError("CUDA error: out of memory"), "out_of_memory", "ran out of memory"),
         (KeyError("outputs"), "fault", "KeyError: 'outputs'"),
         (FileNotFoundError(errno.ENOENT, "gone", "in/1.bin"), "fault", "in/1.bin"),
         (ZeroDivisionError("by zero"), "fault", "ZeroDivisionError"),

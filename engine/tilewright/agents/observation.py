@@ -47,7 +47,7 @@ def _outcome(evaluation: Evaluation) -> str:
         return f"No check failed; it is {evaluation.level.value}{after}."
     said = _clipped(_without_paths(ended.message))
     if ended.status is StepStatus.ERROR:
-        return f"It could not be judged at {ended.step.value}{after}: {said}"
+        return f"It got no verdict at {ended.step.value}{after}: {said}"
     if ended.step is StepName.SPEED:
         return f"It is correct and is not kept: {said}"
     return f"Refused at {ended.step.value}{after}: {said}"

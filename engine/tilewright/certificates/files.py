@@ -128,12 +128,13 @@ def parse_certificate(data: Any, path: str) -> CertificateFile:
     if data["version"] != VERSION:
         raise CertificateError(
             f"is of version {data['version']}, this Tilewright reads version {VERSION}; "
-            "verify anew, or update Tilewright",
+            "verify it again, or update Tilewright",
             path,
         )
     if data.get("hash") != content_hash(data):
         raise AlteredError(
-            "was changed after it was made: its hash is not that of its content; verify anew", path
+            "was changed after it was made: its hash is not that of its content; verify it again",
+            path,
         )
     try:
         return load(CertificateFile, data)

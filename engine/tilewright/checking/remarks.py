@@ -50,7 +50,7 @@ def _lacking(proof: KernelProof, level: str) -> Iterator[Remark]:
     elif not proof.is_current:
         yield _stale(proof)
     elif not proof.reaches(level):
-        message = f"{name} is certified {proof.state.certificate.level}, and {level} is asked for"
+        message = f"{name} is certified {proof.state.certificate.level}, and {level} is required"
         yield Remark("low_certificate", "error", message, where, name)
 
 
@@ -58,7 +58,7 @@ def _stale(proof: KernelProof) -> Remark:
     assert proof.state is not None
     assert proof.place is not None
     name = proof.kernel.name
-    message = f"{name}: {said(proof.state, name)} ({proof.place.name}); verify anew"
+    message = f"{name}: {said(proof.state, name)} ({proof.place.name}); verify it again"
     return Remark("stale_certificate", "error", message, proof.kernel.name_range, name)
 
 

@@ -69,7 +69,7 @@ def run(app: Callable[..., object]) -> None:
         sys.exit(Exit.STOPPED)
     except Exception as error:  # noqa: BLE001  the command line is one of the three boundaries
         if isinstance(error, OSError) and error.errno in _NOWHERE_TO_WRITE:
-            _report(TilewrightError(f"cannot write: {error}; make room, or write elsewhere"))
+            _report(TilewrightError(f"cannot write: {error}; free space, or write to another path"))
             sys.exit(Exit.USAGE)
         traceback.print_exc()
         ERR.print("tilewright: this is a fault in Tilewright; the traceback above shows where")

@@ -20,8 +20,8 @@ def keep(certificate: CertificateFile, source: Path, named: Path | None) -> tupl
     better = None if named else _better(place, source, certificate)
     if better is not None:
         return False, (
-            f"{place} says more and was left as it is ({better.summary}); --certificate PATH puts "
-            "this one elsewhere"
+            f"{place} has more evidence and was not replaced ({better.summary}); --certificate "
+            "PATH writes this one to another file"
         )
     write_certificate(place, certificate)
     return True, f"certificate: {place}"

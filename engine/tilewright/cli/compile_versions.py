@@ -65,7 +65,7 @@ def _revision(revision: str, path: Path) -> str:
             timeout=_GIT_SECONDS, check=False,
         )  # fmt: skip
     except OSError as error:
-        raise InputError(f"{_unknown(revision)}; git cannot be asked: {error}") from error
+        raise InputError(f"{_unknown(revision)}; git could not be run: {error}") from error
     if done.returncode != 0:
         told = done.stderr.strip().partition("\n")[0]
         raise InputError(f"{_unknown(revision)}; git says: {told}", str(path))

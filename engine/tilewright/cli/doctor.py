@@ -23,7 +23,7 @@ from tilewright.worker.sandbox.read_paths import MORE as MORE_FILES
 
 _COLUMNS = 79
 _BELOW: Mapping[str, Any] = {"initial_indent": " " * 16, "subsequent_indent": " " * 18}
-_WORDS = {True: "holds", False: "does not hold", None: "not tried"}
+_WORDS = {True: "holds", False: "does not hold", None: "not tested"}
 _MEANING = {
     "strong": "code under test can change, read and reach nothing but its own",
     "partial": "code under test can change nothing outside and reach no network, but see above",
@@ -66,7 +66,7 @@ def doctor(
 
 
 def _nothing_to_try(error: DeviceError) -> DeviceError:
-    return DeviceError(f"nothing was tried, as no kernel can be run: {error}")
+    return DeviceError(f"no protection was tested, because no kernel can be run: {error}")
 
 
 def _show(checkup: Checkup) -> None:
@@ -110,7 +110,7 @@ def _show_rest(devices: Sequence[Any], compilers: Sequence[ToolStatus]) -> None:
         OUT.print(f"  {one.backend:<6}{one.part:<17}{what}", markup=False)
     for service in running_services():
         OUT.print(f"\nworker service\n  {line(service)}", markup=False)
-    OUT.print("\nwhere things are kept", markup=False)
+    OUT.print("\nfolders", markup=False)
     for name, path in _places():
         size = _size(path)
         OUT.print(f"  {name:<16}{path} ({size >> 20} MiB)", markup=False)

@@ -261,7 +261,7 @@ def mine(
     device: Annotated[str, typer.Option(help="auto, cuda:0, ssh://host, ...")] = "auto",
     target: Annotated[str | None, typer.Option(help="Chip. Default: the device's own.")] = None,
     budget: Annotated[
-        int, typer.Option(min=1, help="Most changes to judge in each file.")
+        int, typer.Option(min=1, help="Most changes to verify in each file.")
     ] = DEFAULT_BUDGET,
     form: AsFormat = Format.TEXT,
 ) -> None:

@@ -31,7 +31,7 @@ MostDollars = Annotated[
     float | None, typer.Option("--max-dollars", help="Most dollars for models.")
 ]
 MostMinutes = Annotated[
-    float | None, typer.Option("--max-minutes", help="Minutes after which no model is asked.")
+    float | None, typer.Option("--max-minutes", help="Minutes after which no model is called.")
 ]
 Tries = Annotated[
     int | None, typer.Option(min=1, help="Most tries of a model in each stage. Default: 5.")
@@ -92,7 +92,7 @@ class ModelOptions:
         if unused:
             verb = "needs" if len(unused) == 1 else "need"
             raise InputError(
-                f"{', '.join(unused)} {verb} --model NAME: no model is asked without it"
+                f"{', '.join(unused)} {verb} --model NAME: without it no model is called"
             )
 
 

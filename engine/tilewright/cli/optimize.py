@@ -233,7 +233,7 @@ def show_result(value: dict[str, Any]) -> None:
         told = "; ".join(filter(None, (spent_words(spent), gain)))
         OUT.print(f"Models: {told}.", markup=False)
     if not value["changed"]:
-        asked = "" if models else " No language model was asked (--model NAME asks one)."
+        asked = "" if models else " No language model was used (--model NAME uses one)."
         OUT.print(f"No edit: nothing tried beat the original by evidence.{asked}", markup=False)
         return
     speedup, estimate = value["speedup"], value["estimate"]

@@ -29,7 +29,7 @@ from tilewright.source import parse_module
 from tilewright.targets.model import Target
 from tilewright.targets.registry import parse_target
 
-ANEW = "verify anew (`--renew` in place of `--recheck` does)"
+ANEW = "verify it again (`--renew` in place of `--recheck` does)"
 EXITS = {
     Outcome.HOLDS: Exit.DONE,
     Outcome.ELSEWHERE: Exit.DONE,

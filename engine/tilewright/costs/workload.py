@@ -66,7 +66,8 @@ def workload(module: Module, kernel: Kernel, launch: LaunchFacts) -> Workload:
     dots = tuple(d for d in _dots(frame, numbers, loops) if not _within(d.line, dead))
     notes = [f"line {line}: its memory traffic does not follow from the source" for line in lost]
     notes += [
-        f"line {turns.first}: the number of turns does not follow; one was assumed"
+        f"line {turns.first}: the number of iterations does not follow from the text; one was "
+        "assumed"
         for turns in loops.values()
         if not turns.known
     ]

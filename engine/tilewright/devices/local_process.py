@@ -89,7 +89,7 @@ class Channel(ProcessChannel):
         ended = self._reap(ENDING_SECONDS)
         if ended and self._process.returncode == -signal.SIGKILL and not too_late:
             raise KilledError(f"{self._python} was killed before it was ready")
-        reason = hello.get("error") or self.last_words or "it ended without a word"
+        reason = hello.get("error") or self.last_words or "it ended without output"
         raise cannot_start(self._python, reason, compile_only=COMPILE_ONLY in self._arguments)
 
     def _abandon(self) -> None:

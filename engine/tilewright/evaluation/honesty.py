@@ -122,7 +122,7 @@ def _settings(original: _Facts, candidate: _Facts) -> Iterator[str]:
 
 def _threads(original: _Facts, candidate: _Facts) -> Iterator[str]:
     if candidate.get("threads", 0) > original.get("threads", 0):
-        yield "a thread of its own goes on when a call has returned; do everything in the call"
+        yield "a thread that it started runs on after the call returned; do all work in the call"
 
 
 def _kept(original: _Facts, candidate: _Facts) -> Iterator[str]:

@@ -45,9 +45,9 @@ def with_tests(problem: Problem, bench: Workbench, text: str) -> Problem:
     tested = _tested(tests, outcome)
     if tested.failure or not tested.passed:
         failure = tested.failure or "no test ran"
-        told = f"the tests must pass with the original before they judge a candidate: {failure}"
+        told = f"the tests must pass with the original before a candidate runs them: {failure}"
         raise ProblemError(told, tests.path, tested.line or tests.line)
-    notes = [f"not asked of candidates: {one}" for one in tested.unsupported]
+    notes = [f"not run with candidates: {one}" for one in tested.unsupported]
     if tested.skipped:
         notes.append(f"{tested.skipped} tests of {Path(tests.path).name} were skipped")
     asked = replace(tests, passed=tuple(_with_outcome(outcome.value["results"], "passed")))

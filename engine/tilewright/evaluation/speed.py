@@ -109,7 +109,7 @@ def _untimed(failed: Mapping[str, Any], case: Case) -> StepResult:
         data = {"cause": Cause.ORIGINAL.value}
         return StepResult(StepName.SPEED, StepStatus.ERROR, message, data=data)
     if failed["status"] == JobStatus.OUT_OF_MEMORY:
-        message = f"not measured: there is no room for it and its original in one process: {why}"
+        message = f"not measured: one process has too little memory for it and its original: {why}"
         return StepResult(StepName.SPEED, StepStatus.SKIPPED, message)
     return StepResult(StepName.SPEED, StepStatus.FAILED, f"it could not be timed: {why}")
 
@@ -121,10 +121,7 @@ def _refusal(timing: Contest, case: Case, info: DeviceInfo) -> str | None:
     if timing.get("faults"):
         return f"the times are not trusted: {'; '.join(timing['faults'])}"
     if timing.get("noise") is None:
-        return (
-            f"the times are not trusted: how far identical kernels stray on {info.name} was not "
-            "measured"
-        )
+        return f"the times are not trusted: the noise floor of {info.name} was not measured"
     bound, taken = least_time(case, info), float(timing["candidate_us"])
     if bound is not None and taken < SHARE * bound.us:
         return (
@@ -174,7 +171,7 @@ def _notes(timing: Contest, case: Case, info: DeviceInfo) -> list[str]:
     if (timing.get("host_bound") or {}).get("B"):
         notes.append(
             f"on {case.name} the host takes {timing['host_us']['B']:.0f} us to launch what the "
-            f"device does in {timing['candidate_us']:.0f} us: only the latter was judged"
+            f"device does in {timing['candidate_us']:.0f} us: the verdict is about the latter"
         )
     if least_time(case, info) is None:
         notes.append(

@@ -191,7 +191,7 @@ def ensemble(
     if not wanted or wanted == (NONE,):
         return None
     if NONE in wanted:
-        raise InputError('the model "none" stands alone: leave it out or leave out the others')
+        raise InputError('the model "none" cannot be combined with others: remove it or the others')
     asked_once = cache(local_server)
     roles = {role: _choices(role, wanted, settings, asked_once) for role in Role}
     notes: tuple[str, ...] = ()

@@ -92,7 +92,7 @@ def _collision(module: Module, kernel: Kernel, new: str) -> str | None:
         return f"{kernel.name} has a parameter {new} already"
     for node in ast.walk(kernel.node):
         if isinstance(node, ast.Name) and node.id == new:
-            return f"{new} stands for something else on line {node.lineno}"
+            return f"{new} has another meaning on line {node.lineno}"
         if isinstance(node, ast.arg) and node.arg == new:
             return f"{new} is a parameter of a function on line {node.lineno}"
     for launch in module.launches_of(kernel.name):

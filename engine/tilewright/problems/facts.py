@@ -8,9 +8,9 @@ from tilewright.problems.nodes import SpecNode
 _TRUTHS = ("contiguous", "finite", "nonnegative", "sorted", "unique")
 _LARGEST_ALIGN = 128
 _SAID = {
-    "contiguous": "its rows lay one after the other",
-    "finite": "it held neither infinities nor NaN",
-    "nonnegative": "nothing in it was negative",
+    "contiguous": "it had no padding between rows",
+    "finite": "it had no infinities and no NaN",
+    "nonnegative": "it had no negative number",
     "sorted": "its numbers ascended",
     "unique": "no number came twice",
 }

@@ -136,8 +136,8 @@ def _pytest_problem(
     unknown = next((key for key in fields if key not in ("problem", "target", "name")), None)
     if unknown is not None:
         fields[unknown].fail(
-            f"'{unknown}' means nothing where the tests say what is called; remove it, or add "
-            "'inputs' and variants and the tests are asked in addition"
+            f"'{unknown}' has no effect if the tests give the calls; remove it, or add "
+            "'inputs' and variants, and the tests are an additional condition"
         )
     hosts = (file.launching or file.functions) if file is not None else ()
     return Problem(

@@ -13,7 +13,7 @@ HOST_READS = "host-reads"
 FORWARD_ONLY = "forward-only"
 
 PERMISSIONS = {
-    WORKSPACES: "memory that is kept from call to call, whose contents no call may rely on",
+    WORKSPACES: "memory that is reused from call to call, whose contents no call may depend on",
     PREPACKED: "copies of a model's weights in another form, made at its first call or on loading",
     ASSEMBLY: "inline assembly in kernels, which is not analyzed",
     FIXED_SHAPES: "failing at extents that the spec's cases do not have",

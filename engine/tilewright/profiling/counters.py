@@ -41,15 +41,15 @@ WANTED: Mapping[str, Wanted] = {
     "store.sectors": Wanted("count", Over.SUM, "32-byte sectors that these reach"),
     "shared.conflicts": Wanted("count", Over.SUM, "extra passes because of bank conflicts"),
     "shared.passes": Wanted("count", Over.SUM, "all passes through shared memory"),
-    "occupancy.achieved": Wanted(
-        "%", Over.MEAN, "of the warps a unit has room for, while it works"
+    "occupancy.achieved": Wanted("%", Over.MEAN, "of the warps that fit on a unit, while it works"),
+    "occupancy.possible": Wanted(
+        "%", Over.MEAN, "of these, the part that registers and other limits allow"
     ),
-    "occupancy.possible": Wanted("%", Over.MEAN, "of these, what registers and the like allow"),
     "issue.busy": Wanted("%", Over.MEAN, "cycles in which a scheduler issues an instruction"),
     "tensor.busy": Wanted("%", Over.MEAN, "cycles in which the tensor unit works"),
-    "units.busy": Wanted("%", Over.MEAN, "of what the units' busiest part can sustain"),
+    "units.busy": Wanted("%", Over.MEAN, "of the peak of the units' busiest part"),
     "fp32.flop": Wanted("flop", Over.SUM, "of fp32 vector instructions, a multiply-add being two"),
-    "local.loads": Wanted("count", Over.SUM, "warps' loads from local memory, where spills lie"),
+    "local.loads": Wanted("count", Over.SUM, "warps' loads from local memory, which holds spills"),
     "local.stores": Wanted("count", Over.SUM, "warps' stores to local memory"),
     "waves": Wanted("ratio", Over.MEAN, "programs over those that run at the same time"),
 }

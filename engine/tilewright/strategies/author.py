@@ -105,7 +105,7 @@ class Author:
         guidance = self._guide.guidance(slot.generation)
         briefing = replace(briefing, guidance=guidance)
         if not self.calls.can_ask(Role.OPTIMIZER):
-            return _candidate(slot, None, Unusable("no model is asked any more"))
+            return _candidate(slot, None, Unusable("no model is called any more"))
         answer = self._answer(slot, briefing)
         return _candidate(slot, answer, parsed_answer(answer, briefing, optimizer.parse))
 

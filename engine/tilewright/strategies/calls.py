@@ -240,7 +240,7 @@ class Calls:
     def _answer(self, request: CallRequest, place: Place) -> Answer:
         def send() -> Any:
             if self._client is None:
-                raise NotRecordedError("a model call is not on record, and no model is to be asked")
+                raise NotRecordedError("a model call is not on record, and a replay calls no model")
             try:
                 return dump(self._client.complete(request))
             except ModelError as error:
@@ -276,10 +276,10 @@ class Calls:
         )
         if isinstance(error, BudgetSpentError) and self.ended is None:
             self.ended = error.limit
-            self._note(f"no model is asked any more: {error}")
+            self._note(f"no model is called any more: {error}")
         if isinstance(error, ModelUnavailableError):
             self._unavailable.add(answer.choice.name)
-            self._note(f"{answer.choice.name} is not asked any more: {error}")
+            self._note(f"{answer.choice.name} is not called any more: {error}")
         return answer
 
 

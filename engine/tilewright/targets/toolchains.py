@@ -95,7 +95,7 @@ def _absent(python: str, reason: str) -> str:
     if XPU_PYTHON in os.environ:
         return f"no toolchain for xpu: {XPU_PYTHON} names {python}: {reason}"
     if Path(python).exists():
-        return f"no toolchain for xpu: {python}: {reason}; `{INSTALL_XPU}` puts it in place anew"
+        return f"no toolchain for xpu: {python}: {reason}; `{INSTALL_XPU}` installs it again"
     return (
         f"no toolchain for xpu: run `{INSTALL_XPU}`, or set {XPU_PYTHON} to an interpreter that "
         "has Triton for Intel"

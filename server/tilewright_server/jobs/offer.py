@@ -72,7 +72,7 @@ async def offer(
         if decided is not None:
             return decided
         await _pause(server, sent.uri)
-    return Decided(f"the text kept changing while the edit was shown: {evidence}", keep=True)
+    return Decided(f"the text changed repeatedly while the edit was shown: {evidence}", keep=True)
 
 
 def _fitted(
@@ -219,7 +219,7 @@ def _write(source: Path, text: str, data: Any) -> str:
         certificate = parse_certificate(data, str(place))
         better = better_at(place, parse_module(text, str(source)), certificate)
         if better is not None:
-            return f"{place.name} says more and was left as it is ({better.summary})"
+            return f"{place.name} has more evidence and was not replaced ({better.summary})"
         write_certificate(place, certificate)
     except CertificateError as error:
         return f"no certificate: {error}"

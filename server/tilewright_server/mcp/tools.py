@@ -254,9 +254,9 @@ _TOOLS: tuple[Tool[Any, Any], ...] = (
     Tool(
         "verify",
         "Verify a candidate",
-        "Judge a changed file against the original: syntax, structure, compilation, correctness "
+        "Compare a changed file with the original: syntax, structure, compilation, correctness "
         "on many inputs, side effects and cheating, and speed where the device can time. Says "
-        "accepted, refused with the step and the numbers, or not judged. Call it for every edit "
+        "accepted, refused with the step and the numbers, or not decided. Call it for every edit "
         "of a kernel before you keep it. Takes seconds to minutes.",
         given.Verify,
         VerifyAnswer,

@@ -117,8 +117,8 @@ def serialized_n_tiles(module: Module, context: AnalysisContext) -> Iterator[Fin
                 idle += f"{chip.compute_units} compute units idle"
             yield Finding(
                 first_line(module, loop.node),
-                "Each program computes every column tile in turn, though no turn needs the one "
-                f"before: {idle}.",
+                "Each program computes every column tile in turn, though no iteration needs the "
+                f"one before: {idle}.",
                 kernel.name,
             )
 

@@ -137,8 +137,8 @@ def missing_persistent(module: Module, context: AnalysisContext) -> Iterator[Fin
             yield Finding(
                 kernel.name_range,
                 f"{programs} programs come to {-(-programs // units)} rounds on {units} compute "
-                f"units, and each fills its pipeline anew for {turns} turn{'s' * (turns > 1)} of "
-                "its K loop.",
+                f"units, and each fills its pipeline again for {turns} "
+                f"iteration{'s' * (turns > 1)} of its K loop.",
                 kernel.name,
                 related=(Related("the K loop", module.index.range_of(loop.node)),),
             )

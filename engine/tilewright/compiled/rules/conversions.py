@@ -31,8 +31,8 @@ def layout_conversion_in_loop(subject: Subject) -> Iterator[Seen]:
             continue
         yield Seen(
             line_range(subject.module, line.line),
-            "each turn of the loop hands a tile of this line from one layout to another through "
-            f"shared memory ({written} stores and {read} loads a thread)",
+            "each iteration of the loop moves a tile of this line from one layout to another "
+            f"through shared memory ({written} stores and {read} loads a thread)",
             "let the tiles that meet be loaded in the same order and shape, or take the change "
             "out of the loop",
             amount=written + read,

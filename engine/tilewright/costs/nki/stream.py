@@ -232,7 +232,7 @@ class _Reader:
             if any(trip is None for trip in trips):
                 return None
             if sum(trip or 0 for trip in trips) > _MOST_TURNS:
-                self.unknown.append(f"the shapes of {_MOST_TURNS} turns and more")
+                self.unknown.append(f"the shapes of {_MOST_TURNS} iterations and more")
                 return None
             turns = [
                 {**at, loop.symbol: Affine.of(turn)}
@@ -296,7 +296,7 @@ class _Reader:
         number = None if loop.trip is None else self._number(loop.trip, at)
         if number is None:
             shown = "a loop" if loop.trip is None else text(loop.trip)
-            self.unknown.append(f"how often {shown} turns in line {op.statement.lineno}")
+            self.unknown.append(f"the iterations of {shown} in line {op.statement.lineno}")
         return number
 
 

@@ -98,7 +98,7 @@ class ActorClient:
         wait_s = timeout_s + _GRACE_S
         while not self._ray.wait([reference], timeout=wait_s)[0]:
             if time.monotonic() > end:
-                raise TimeoutError("its turn never came")
+                raise TimeoutError("the job did not start in time")
             self._ray.get(self._actor.answers.remote(), timeout=_LOOK_S)
             wait_s = _LOOK_S
         text: str = self._ray.get(reference)

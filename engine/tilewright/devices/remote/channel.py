@@ -229,7 +229,7 @@ def refused(address: Address, code: int | None, said: str) -> DeviceError:
     if code is not None and code < 0:
         why = "ssh was ended before a worker there was ready"
     else:
-        why = last or f"it ended with exit code {code} and without a word"
+        why = last or f"it ended with exit code {code} and without output"
     return DeviceError(f"{address.place}: no worker could be started there: {why}")
 
 

@@ -74,7 +74,7 @@ def _unroll_loop(site: Site) -> Refusal | None:
     for loop in sorted(fact.loops, key=lambda one: one.number):
         trip = site.flow.number(loop.trip)
         if trip is None or (turns := turns * trip) > _MOST_UNROLLED:
-            return Refusal(f"the loop has more than {_MOST_UNROLLED} turns, or an unknown number")
+            return Refusal(f"the loop has more than {_MOST_UNROLLED} iterations, or unknown many")
         if not _rename_range(site, loop, "static_range"):
             return Refusal("the loop is not written as a call of nl")
     return None

@@ -108,7 +108,9 @@ class KernelTies:
         for loop in self._flow.loops.values():
             if any(self._is_numbered(bound) for bound in loop.bounds or ()):
                 line = loop.node.lineno
-                yield Ties(doubts=(f"line {line}: turns of a loop depend on the number of a tile",))
+                yield Ties(
+                    doubts=(f"line {line}: the iterations of a loop depend on a tile number",)
+                )
 
     def _is_numbered(self, value: Value) -> bool:
         """Whether a value depends on which tile it is of, not only on the elements' places."""

@@ -51,7 +51,7 @@ def judge(
         return verdict(fault or _number_fault(expected, actual, rtol, atol))
     notes = _layout_notes(contract, actual)
     if tuple(expected.shape) != tuple(actual.shape):
-        return verdict(f"the oracle gives shape {tuple(expected.shape)}", notes)
+        return verdict(f"the expected shape is {tuple(expected.shape)}", notes)
     if actual.numel() == 0:
         return verdict(None, notes)
     if not (actual.is_floating_point() or actual.is_complex()):

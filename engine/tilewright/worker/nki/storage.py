@@ -330,13 +330,13 @@ def _watch_read(storage: Storage, write: Write) -> None:
         if loop is None:
             return
         what = (
-            f"reads {storage.name}, to which other turns of {loop.name} (line {loop.line}) "
+            f"reads {storage.name}, to which other iterations of {loop.name} (line {loop.line}) "
             f"still add (line {write.line}): read it after the loop"
         )
     else:
         what = (
-            f"reads {storage.name} as another turn of {loop.name} (line {loop.line}) wrote it "
-            f"(line {write.line}): its turns have no order"
+            f"reads {storage.name} as another iteration of {loop.name} (line {loop.line}) wrote it "
+            f"(line {write.line}): its iterations have no order"
         )
     _report_order(launch, loop, what)
 
@@ -465,8 +465,9 @@ def _watch_overwrite(storage: Storage, before: Write, now: Write) -> None:
     ):
         return
     what = (
-        f"writes elements of {storage.name} that another turn of {loop.name} (line {loop.line}) "
-        f"wrote (line {before.line}): its turns have no order (err_unexpected_output_dependencies)"
+        f"writes elements of {storage.name} that another iteration of {loop.name} (line "
+        f"{loop.line}) wrote (line {before.line}): its iterations have no order "
+        "(err_unexpected_output_dependencies)"
     )
     _report_order(launch, loop, what)
 

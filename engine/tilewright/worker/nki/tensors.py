@@ -407,7 +407,7 @@ def check_scope(storage: Storage) -> None:
         return
     launch.stop(
         "scope",
-        f"{storage.name} (line {storage.line}) was made in one turn of {loop.name} "
+        f"{storage.name} (line {storage.line}) was made in one iteration of {loop.name} "
         f"(line {loop.line}) and is used outside it (err_local_variable_used_out_of_scope): "
         "declare a tensor before the loop and assign to it with [...]",
     )

@@ -34,7 +34,7 @@ class Batch:
 
     @property
     def judged_us(self) -> float:
-        """Device time of a call by the judge's clock."""
+        """Device time of a call by the coordinator's clock."""
         return max(0.0, self.delayed_wall_us - self.delay_wall_us) / self.calls
 
 
@@ -60,20 +60,20 @@ def batch_faults(batch: Batch, block_us: float) -> list[str]:
     if after > SLACK_US + MARGIN * batch.plain_event_us:
         found.append(
             f"{batch.calls} calls kept the device busy for {after:.0f} us longer than the events "
-            f"around them say ({batch.plain_event_us:.0f} us): work outside the stream that is "
+            f"around them show ({batch.plain_event_us:.0f} us): work outside the stream that is "
             "timed, or put off"
         )
     judged = batch.judged_us * batch.calls
     if abs(judged - batch.delayed_event_us) > SLACK_US + MARGIN * judged:
         found.append(
-            f"events say {batch.delayed_event_us:.0f} us for {batch.calls} calls, the judge's "
-            f"clock {judged:.0f} us"
+            f"events give {batch.delayed_event_us:.0f} us for {batch.calls} calls, the "
+            f"coordinator's clock {judged:.0f} us"
         )
     least = _BLOCK_SHARE * (batch.judged_us - SLACK_US / batch.calls)
     if block_us < least:
         found.append(
             f"timed one by one a call takes {block_us:.1f} us, in a row {batch.judged_us:.1f} us "
-            "by the judge's clock"
+            "by the coordinator's clock"
         )
     return found
 
@@ -89,5 +89,5 @@ def block_faults(
         found.append(f"events add up to {parts:.0f} us and span {span:.0f} us")
     wall = sum(walls_us)
     if wall < span * (1 - _EXACT):
-        found.append(f"events span {span:.0f} us in {wall:.0f} us of the judge's clock")
+        found.append(f"events span {span:.0f} us in {wall:.0f} us of the coordinator's clock")
     return found

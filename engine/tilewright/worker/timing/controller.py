@@ -161,7 +161,7 @@ def _one_block(session: Session) -> int:
     reply = session.ask({"do": "time.block", "order": order}, TIMEOUT_S)
     session.walls_us.append((time.perf_counter() - began) * 1e6)
     if len(reply["us"]) != len(order) or not all(map(_is_time, [*reply["us"], reply["span_us"]])):
-        raise ValueError("the performer answered with times that are none")
+        raise ValueError("the runner's answer has invalid times")
     session.blocks.append(reply)
     session.orders.append(order)
     return turn

@@ -69,7 +69,7 @@ class Contest:
         }
         what = str(message.get("do"))
         if what not in answers:
-            raise JobError(f"a contest knows no {what!r}; it knows {', '.join(answers)}")
+            raise JobError(f"a contest has no operation {what!r}; it has {', '.join(answers)}")
         if what != "time.prepare" and not self._sides:
             raise JobError(f"{what} before time.prepare")
         if self._clock is None:

@@ -348,9 +348,9 @@ def _not_judged(error: Exception) -> dict[str, Any]:
     if isinstance(error, JobError):
         return _answer(ERROR, str(error))
     if job_process.is_out_of_memory(error):
-        return _answer(OUT_OF_MEMORY, f"the judge ran out of memory: {error}")
+        return _answer(OUT_OF_MEMORY, f"the coordinator ran out of memory: {error}")
     if isinstance(error, OSError) and error.errno in NO_ROOM:
-        return _answer(OUT_OF_MEMORY, f"the judge has no room left for tensors: {error}")
+        return _answer(OUT_OF_MEMORY, f"the coordinator has no memory left for tensors: {error}")
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     told = str(error) if isinstance(error, HarnessError) else job_process.describe(error)
     return _answer(FAULT, told, {"traceback": trace[-_TRACEBACK_TAIL:]})

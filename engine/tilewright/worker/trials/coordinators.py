@@ -174,9 +174,11 @@ class Coordinators:
         self._courts.remove(court)
         court.line.gone = True
         for process in list(court.performers.values()):
-            self._kill(process, LOST, "its judge is gone")
+            self._kill(process, LOST, "its coordinator has ended")
         shutil.rmtree(court.folder / f"judge-{court.process}", ignore_errors=True)
-        text = f"the judge of {court.device} ended: {answer.get('message') or 'no reason is known'}"
+        text = (
+            f"the coordinator of {court.device} ended: {answer.get('message') or 'reason unknown'}"
+        )
         output = str(answer.get("output") or "").strip()[-400:]
         for deliver in court.trials.values():
             message = f"{text} (it printed: {output})" if output else text

@@ -99,7 +99,7 @@ class Runner:
             "inputs": self._inputs, "time.open": self._open,
         }  # fmt: skip
         if wanted not in known:
-            raise JobError(f"a performer does no {wanted!r}")
+            raise JobError(f"a runner has no operation {wanted!r}")
         return known[wanted](message)
 
     @property

@@ -208,7 +208,7 @@ class Handle:
     def close(self) -> None:
         """Have it ended, whatever it does, and remove its folder."""
         if self.ended is None:
-            self.end(self.key, ERROR, "is no longer wanted")
+            self.end(self.key, ERROR, "is not needed any more")
         self.wire.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -219,7 +219,7 @@ class Handle:
 
     def _gone(self) -> Exception:
         self._over.wait(_ENDING_S)
-        status, message = self.ended or (CRASHED, "ended without a word")
+        status, message = self.ended or (CRASHED, "ended without output")
         return self.failed(status, message)
 
 

@@ -42,8 +42,8 @@ def dot_accumulator(module: Module, context: AnalysisContext) -> Iterator[Findin
                     yield Finding(
                         module.index.range_of(definition.statement),
                         f"The fp8 products are added to {name} outside the tensor core, an "
-                        f"addition for each element in every turn; tl.dot(..., {name}) saves it, "
-                        "if the fewer bits of this core's fp8 accumulator are enough.",
+                        f"addition for each element in every iteration; tl.dot(..., {name}) saves "
+                        "it, if the fewer bits of this core's fp8 accumulator are enough.",
                         kernel.name,
                     )
 

@@ -38,8 +38,8 @@ def loop_invariant_code(module: Module, context: AnalysisContext) -> Iterator[Fi
                 continue
             yield Finding(
                 module.index.range_of(access.node),
-                "This load reads the same addresses in every turn of the loop; because the loop "
-                "also writes memory, the compiler does not hoist it, though the write goes "
+                "This load reads the same addresses in every iteration of the loop; because the "
+                "loop also writes memory, the compiler does not hoist it, though the write goes "
                 "elsewhere.",
                 kernel.name,
                 related=(Related("the loop", first_line(module, loop.node)),),
@@ -57,9 +57,9 @@ def _accumulators(module: Module, context: AnalysisContext) -> Iterator[Finding]
             if loop is not None:
                 yield Finding(
                     module.index.range_of(store.node),
-                    f"Each turn of the loop stores to the same addresses of {store.base}, and "
-                    "reads there what the turn before has stored: kept in registers, the sum is "
-                    "stored once, behind the loop.",
+                    f"Each iteration of the loop stores to the same addresses of {store.base}, "
+                    "and reads there what the iteration before has stored: kept in registers, "
+                    "the sum is stored once, behind the loop.",
                     kernel.name,
                     related=(Related("the loop", first_line(module, loop.node)),),
                 )

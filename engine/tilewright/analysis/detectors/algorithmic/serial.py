@@ -49,14 +49,15 @@ def _serial(module: Module, kernel: Kernel, flow: Flow, tiles: Tiles, loop: Loop
         return None
     if _visits_elements(module, kernel, tiles, loop, inside):
         return (
-            "Each turn of this loop loads and stores single elements, and none needs the turn "
-            "before: one lane works at a time, where a tile over the whole range does all at once."
+            "Each iteration of this loop loads and stores single elements, and none needs the "
+            "iteration before: one lane works at a time, where a tile over the whole range does "
+            "all at once."
         )
     if _is_axis_of_grid(module, kernel, flow, tiles, loop, inside):
         return (
-            "No turn of this loop needs the one before, and each works on tiles of its own: the "
-            "grid counts other axes alone, and with this one as well the turns would run side by "
-            "side on all compute units."
+            "No iteration of this loop needs the one before, and each works on tiles of its own: "
+            "the grid counts other axes alone, and with this one as well the iterations would run "
+            "side by side on all compute units."
         )
     return None
 

@@ -40,7 +40,7 @@ def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Itera
             name = str(phi.detail).partition(":")[2]
             yield Finding(
                 module.index.range_of(node),
-                f"Every turn reduces its tile to one number for {name}, through shuffles and "
+                f"Every iteration reduces its tile to one number for {name}, through shuffles and "
                 "shared memory; carrying a tile of partial results leaves one reduction, after "
                 "the loop.",
                 kernel.name,

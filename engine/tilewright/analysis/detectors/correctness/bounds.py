@@ -299,7 +299,7 @@ def _unlike_finding(
     return Finding(
         module.index.range_of(access.node),
         f"The {other.kind} on line {other.node.lineno} masks these offsets and this {access.kind} "
-        f"does not: it {what} what lies past {end}.",
+        f"does not: it {what} the memory past {end}.",
         kernel.name,
         severity=ADVICE if is_loaded else None,
     )

@@ -35,7 +35,7 @@ def invalid_memory_option(module: Module, context: AnalysisContext) -> Iterator[
                 known = ", ".join(repr(w) for w in sorted(allowed) if w)
                 yield Finding(
                     module.index.range_of(keyword.value),
-                    f"tl.{function} knows no {keyword.arg} {word!r} (there are {known}): this does "
+                    f"tl.{function} has no {keyword.arg} {word!r} (valid: {known}): this does "
                     "not compile.",
                     kernel.name,
                 )

@@ -117,7 +117,7 @@ def in_a_loop_of_blocks(
             yield Finding(
                 module.index.range_of(access.node),
                 f"The loop takes {extent} in whole blocks, nothing in this file makes {extent} a "
-                f"multiple of them, and this {access.kind} has no mask: the last turn leaves "
+                f"multiple of them, and this {access.kind} has no mask: the last iteration leaves "
                 f"{access.base}, or enters its next row.",
                 kernel.name,
                 severity=ADVICE,

@@ -33,7 +33,7 @@ def grid_axis_unused(module: Module, context: AnalysisContext) -> Iterator[Findi
                 yield Finding(
                     module.index.range_of(count),
                     f"The grid has {ast.unparse(count)} programs along axis {axis} and "
-                    f"{kernel.name} never asks for tl.program_id({axis}): each of them computes "
+                    f"{kernel.name} never calls tl.program_id({axis}): each of them computes "
                     "and stores the same tile.",
                     kernel.name,
                     related=(Related("the kernel", kernel.name_range),),

@@ -77,8 +77,9 @@ def _half_accumulators(
         if definition is not None:
             yield Finding(
                 module.index.range_of(definition.statement),
-                f"{name} sums up in {known} over the turns of the loop, so that each turn rounds "
-                f"it to {_DIGITS[known]} significant bits; an fp32 sum costs registers only.",
+                f"{name} sums up in {known} over the iterations of the loop, so that each "
+                f"iteration rounds it to {_DIGITS[known]} significant bits; an fp32 sum costs "
+                "registers only.",
                 kernel.name,
                 related=(Related("the loop", first_line(module, loop.node)),),
             )

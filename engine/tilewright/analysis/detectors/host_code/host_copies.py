@@ -19,15 +19,15 @@ def repeated_copies(graph: HostGraph) -> Iterator[tuple[HostValue, str]]:
         if name in _JOINS and _grows(graph, value):
             yield (
                 value,
-                "Each turn of the loop copies all that the turns before have joined, to add its "
-                "part behind it; parts in a list that is joined once, or slices of one buffer, "
-                "copy each element once.",
+                "Each iteration of the loop copies all that the iterations before have joined, "
+                "to add its part behind it; parts in a list that is joined once, or slices of "
+                "one buffer, copy each element once.",
             )
         elif name in _COPIES and _is_same_each_turn(graph, value):
             yield (
                 value,
-                "Each turn of the loop makes this copy again, of what no turn changes; before the "
-                "loop it is made once.",
+                "Each iteration of the loop makes this copy again, of what no iteration changes; "
+                "before the loop it is made once.",
             )
 
 

@@ -43,8 +43,8 @@ def transpose_in_loop(module: Module, context: AnalysisContext) -> Iterator[Find
                 continue
             yield Finding(
                 module.index.range_of(access.node),
-                f"This tile of {access.base or 'memory'} is transposed in each turn of the loop, "
-                "which moves its elements between threads; loaded with the index vectors "
+                f"This tile of {access.base or 'memory'} is transposed in each iteration of the "
+                "loop, which moves its elements between threads; loaded with the index vectors "
                 "exchanged it has the wanted shape at once.",
                 kernel.name,
                 related=(Related("transposed here", module.index.range_of(node)),),

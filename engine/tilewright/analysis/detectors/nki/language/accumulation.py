@@ -25,8 +25,8 @@ def psum_reset_in_loop(module: Module, flow: Flow) -> Reports:
         store = _overwritten(flow, binding, loop)
         if store is not None:
             text = (
-                f"{binding.name} is zeroed in every turn of the loop over {loop.index}, and "
-                f"each turn overwrites what the one before stored: only the last remains. "
+                f"{binding.name} is zeroed in every iteration of the loop over {loop.index}, and "
+                f"each iteration overwrites what the one before stored: only the last remains. "
                 f"Zero it before the loop and store it behind."
             )
             yield binding.statement, text

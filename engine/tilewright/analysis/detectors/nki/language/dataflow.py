@@ -88,7 +88,7 @@ def product_replaced(module: Module, flow: Flow) -> Reports:
             target = source_of(module, write.target)
             text = (
                 f"{target} is zeroed before the loop over {loop.index} and then replaced by "
-                f"each turn's product, so that only the last remains: += adds them up."
+                f"each iteration's product, so that only the last remains: += adds them up."
             )
             yield write.statement, text
 

@@ -74,7 +74,7 @@ def variable_slice(module: Module, flow: Flow) -> Reports:
                 continue
             if _varies(flow, part):
                 text = (
-                    f"The slice {source_of(module, part)} has another length in each turn of "
+                    f"The slice {source_of(module, part)} has another length in each iteration of "
                     f"the loop, and the loop's body is compiled once, for one length."
                 )
                 yield part, text

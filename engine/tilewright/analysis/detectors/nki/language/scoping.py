@@ -83,7 +83,7 @@ def shadowed_accumulator(module: Module, flow: Flow) -> Reports:
         loop = _rebinds(flow, binding)
         if loop is not None:
             text = (
-                f"{binding.name} becomes a new tile that ends with this turn of the loop at "
+                f"{binding.name} becomes a new tile that ends with this iteration of the loop at "
                 f"line {loop.node.lineno}; the one outside keeps its value. To update it, "
                 f"assign to {binding.name}[...]."
             )
@@ -122,7 +122,7 @@ def loop_reduce_misuse(module: Module, flow: Flow) -> Reports:
             )
             yield node, text
         elif id(node) not in assigned and not isinstance(call.statement, ast.Assign):
-            text = "loop_reduce is used inside an expression, before all turns have been run."
+            text = "loop_reduce is used inside an expression, before all iterations have been run."
             yield node, text
 
 
