@@ -28,10 +28,9 @@ def _trials(issue: str, modules: Iterable[Module]) -> list[tuple[str, bool]]:
     """Every fault of an issue in modules that are free of it: where, and whether it is found."""
     found = []
     for module in modules:
-        if not _lines(issue, module):
-            for kernel in module.kernels:
-                for seeded in SEEDS[issue](module, kernel):
-                    found.append((_place(module, kernel, seeded), _is_found(issue, seeded)))
+        seeds = [(kernel, s) for kernel in module.kernels for s in SEEDS[issue](module, kernel)]
+        if seeds and not _lines(issue, module):
+            found += [(_place(module, k, seeded), _is_found(issue, seeded)) for k, seeded in seeds]
     return found
 
 

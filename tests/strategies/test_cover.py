@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from each import sample
 from scripted_models import (
     OTHER,
     SMALL,
@@ -460,15 +461,20 @@ def by_content(request: CallRequest, number: int) -> str:
     return MEMORY[len(steps)][request.sample]
 
 
-@pytest.mark.parametrize("dies_after", range(14))
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("at", ["call", "evaluation"])
 def test_killed_anywhere_it_resumes_with_the_same_tree_and_repeats_nothing(
-    store: Store, tmp_path: Path, roles: Roles, dies_after: int, at: str
+    tmp_path: Path, roles: Roles, at: str
 ) -> None:
     roles.issues = (issue(Stage.MEMORY_ACCESS), issue(Stage.FUSION))
     whole = scripted_run(
-        Store(tmp_path / "other.sqlite"), ScriptedCascade(), ScriptedClient(by_content)
+        Store(tmp_path / "whole.sqlite"), ScriptedCascade(), ScriptedClient(by_content)
     )
+    for dies_after in sample(range(14), 4):
+        is_resumed(Store(tmp_path / f"{dies_after}.sqlite"), whole, dies_after, at)
+
+
+def is_resumed(store: Store, whole: Found, dies_after: int, at: str) -> None:
     cascade, client = ScriptedCascade(), ScriptedClient(by_content)
     client.dies_after = dies_after if at == "call" else None
     cascade.dies_after = dies_after if at == "evaluation" else None
