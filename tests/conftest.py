@@ -4,7 +4,9 @@ import gc
 import importlib.util
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -87,4 +89,19 @@ def workers_go_on() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WorkerDevice, "close", lambda device: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stores_wait_for_no_disk() -> Iterator[None]:
+    """What a test stores outlives its process; it does not have to outlive a power failure."""
+    connect = sqlite3.connect
+
+    def connected(*given: Any, **more: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*given, **more)
+        connection.execute("PRAGMA synchronous = OFF")
+        return connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connected)
         yield

@@ -22,7 +22,7 @@ from tilewright.targets.registry import parse_target
 
 SOURCE = Path(__file__).parents[2] / "examples" / "matmul.py"
 TEXT = SOURCE.read_text()
-MODULE = parse_module(TEXT, str(SOURCE))
+MODULE = parse_module(TEXT, SOURCE.name)
 CONTEXT = AnalysisContext(parse_target("cuda:90"), (3, 9))
 FROM = Provenance("/p", "examples/matmul.py", "", "", Origin.MINED)
 
