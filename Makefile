@@ -19,7 +19,9 @@ LSP_STAMP := build/lsp-servers/.installed
 SOURCES := engine server tests examples benchmarks docs/issue_pages.py docs/pictures/make.py docs/pictures/package_map.py
 FAST   := not gpu and not browser and not slow and not editor
 # Tests of these folders start no process and look for no package: an environment changes nothing.
-PURE   := agents analysis mutation precision profiling realbugs report search search_evidence
+PURE   := agents analysis compiled knowledge mutation navigation precision profiling realbugs report search search_evidence source strategies
+# These talk to a server whose engine is scripted: what it finds of an environment others test.
+SCRIPTED := $(patsubst %,server/test_%.py,apply_candidate certificates_shown compiled jobs models server_runs)
 
 # A third of the time of a fast test is spent waiting for a process.
 FAST_WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); echo $$((n + n / 2)))
@@ -64,7 +66,7 @@ test: setup ## the fast tests, in parallel
 	$(BIN)/python -m pytest -n $(FAST_WORKERS) --dist worksteal -m "$(FAST)" $(addprefix --ignore=tests/,$(LEFT_OUT))
 
 test-light: ## the fast tests that may differ without torch and triton, in such an environment
-	$(MAKE) EXTRAS=dev VENV=$(VENV)-light LEFT_OUT="$(PURE)" test
+	$(MAKE) EXTRAS=dev VENV=$(VENV)-light LEFT_OUT="$(PURE) $(SCRIPTED)" test
 
 test-slow: corpora ray ## wheel and environment tests, long runs
 	$(BIN)/python -m pytest -n $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder \
