@@ -1,6 +1,8 @@
 """A contest driven by a judge in the same process, on the CPU's clock."""
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,11 @@ import torch
 
 from tilewright.worker.inputs import tensor_files
 from tilewright.worker.protocol import JobError
-from tilewright.worker.timing import resampled_inputs
+from tilewright.worker.timing import calibration, clocks, paired_runner, resampled_inputs
 from tilewright.worker.timing.controller import conduct
 from tilewright.worker.timing.paired_runner import Contest
 
 SIZE = 32
-PAUSE_S = 0.02
 
 
 def inputs() -> dict[str, Any]:
@@ -26,14 +27,31 @@ def right(x: torch.Tensor, n: int) -> torch.Tensor:
     return x * x + n
 
 
-def quick(x: torch.Tensor, n: int) -> torch.Tensor:
-    time.sleep(PAUSE_S / 10)
-    return x * x + n
+@dataclass
+class Clock:
+    """What the contest reads: it moves by what calls are said to take, on any machine."""
+
+    now: float = 0.0
+
+    def read(self) -> float:
+        self.now += 1e-7
+        return self.now
+
+    def taking(self, seconds: float) -> Callable[[torch.Tensor, int], torch.Tensor]:
+        def call(x: torch.Tensor, n: int) -> torch.Tensor:
+            self.now += seconds
+            return right(x, n)
+
+        return call
 
 
-def slow(x: torch.Tensor, n: int) -> torch.Tensor:
-    time.sleep(PAUSE_S)
-    return x * x + n
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    told = Clock()
+    monkeypatch.setattr(time, "perf_counter", told.read)
+    for module in (calibration, clocks, paired_runner):
+        monkeypatch.setattr(module, "_perf_counter", told.read)
+    return told
 
 
 def asking(contest: Contest) -> Any:
@@ -53,8 +71,8 @@ def verifier(seen: list[int]) -> Any:
     return verify
 
 
-def test_a_candidate_that_takes_a_part_of_the_time_is_faster(tmp_path: Path) -> None:
-    contest = Contest("cpu", slow, quick, inputs())
+def test_a_candidate_that_takes_a_part_of_the_time_is_faster(clock: Clock, tmp_path: Path) -> None:
+    contest = Contest("cpu", clock.taking(0.02), clock.taking(0.002), inputs())
     seen: list[int] = []
     told = conduct(asking(contest), {"out": str(tmp_path), "noise": 0.05}, verifier(seen))
     assert told["wrong"] is None
