@@ -30,8 +30,7 @@ from tilewright.search.budget import Budget
 from tilewright.search.grade import ContestGrader
 from tilewright.search.gradient import Gradient
 from tilewright.search.idea_source import IdeaSource
-from tilewright.search.judge import Judge
-from tilewright.search.loop import Implement, Loop, Surroundings
+from tilewright.search.loop import Implement, Judge, Loop, Surroundings
 from tilewright.search.node import Node
 from tilewright.search.populations.choice import population
 from tilewright.search.spec import StrategyName, StrategySpec

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tilewright.analysis import analyze
 from tilewright.analysis.model import AnalysisContext
-from tilewright.rewrites import rewrites_for, set_launch_config
+from tilewright.rewrites import rewrites_for
+from tilewright.rewrites.launch_config import set_launch_config
 from tilewright.rewrites.model import Refusal
 from tilewright.source import parse_module
 from tilewright.targets.model import LaunchFacts

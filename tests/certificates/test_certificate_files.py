@@ -12,18 +12,19 @@ from certified_samples import FILE, ORIGINAL, TEXT, certificate, put
 from tilewright.certificates.files import (
     AlteredError,
     CertificateError,
+    NoOriginalError,
     as_json,
     as_text,
     certificates_of,
     content_hash,
     default_place,
+    original_text,
     packed,
     read_certificate,
     unpacked,
     write_certificate,
 )
 from tilewright.certificates.model import Original
-from tilewright.certificates.originals import NoOriginalError, original_text
 
 
 def write(path: Path, **changes: Any) -> Path:

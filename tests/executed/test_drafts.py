@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.executed.drafts import Space
 from tilewright.executed.extents import odd, ordinary
-from tilewright.executed.functions import host_functions, space_for
+from tilewright.executed.jobs import host_functions, space_for
 from tilewright.executed.parameters import Kind, parameters_of
 from tilewright.source import parse_module
 

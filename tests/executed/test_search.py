@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from tilewright.executed.functions import host_functions, space_for
+from tilewright.executed.jobs import host_functions, space_for
 from tilewright.executed.observations import Wrong
 from tilewright.executed.search import Tried, tried
 from tilewright.source import parse_module

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mcp_session import here, listing, words
 
-from tilewright.checking.discovery import configuration_for
+from tilewright.checking.configuration import configuration_for
 from tilewright.errors import InputError
 from tilewright.problems.loading import load_problem
 from tilewright.problems.model import ProblemError

@@ -11,9 +11,8 @@ from memory_entries import ROWS, entry, evaluation, query, transition
 from tilewright.memory.bank import Snapshot
 from tilewright.memory.evidence import HELPED, HURT, UNKNOWN, LocalEvidence, drawn
 from tilewright.memory.model import Condition, Outcome, Recalled
-from tilewright.memory.retrieval import Retrieval
+from tilewright.memory.retrieval import Retrieval, WordIndex
 from tilewright.memory.run_memory import RunMemory
-from tilewright.memory.words import WordIndex
 from tilewright.strategies.ideas.memory import with_code
 
 HOIST = entry()
@@ -192,6 +191,6 @@ def test_a_sqlite_without_full_text_search_is_reported(
             return super().execute(statement, *given)
 
     connect = partial(sqlite3.connect, factory=Plain)
-    monkeypatch.setattr("tilewright.memory.words.sqlite3.connect", connect)
+    monkeypatch.setattr("tilewright.memory.retrieval.sqlite3.connect", connect)
     assert WordIndex(()).ranks(["softmax"]) == {}
     assert "no full-text search" in caplog.text

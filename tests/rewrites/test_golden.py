@@ -9,13 +9,9 @@ from rewrite_cases import EXAMPLES, HERE, example, example_context, issue_at, re
 from tilewright.analysis import analyze
 from tilewright.analysis.model import Issue
 from tilewright.knowledge.stages import Stage
-from tilewright.rewrites import (
-    Refusal,
-    all_rewrites,
-    rewrites_for,
-    set_launch_config,
-    tunable,
-)
+from tilewright.rewrites import Refusal, all_rewrites, rewrites_for
+from tilewright.rewrites.launch_config import set_launch_config
+from tilewright.rewrites.tiles import tunable
 from tilewright.source import parse_module
 
 BEFORE = sorted((HERE / "golden").glob("*.before.py"))

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 from rewrite_cases import HERE, example, example_context, issue_at
 
-from tilewright.rewrites import Refusal, rewrites_for, set_launch_config, tunable
+from tilewright.rewrites import Refusal, rewrites_for
+from tilewright.rewrites.launch_config import set_launch_config
+from tilewright.rewrites.tiles import tunable
 from tilewright.source import Module, parse_module
 
 TILES = {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 16}

@@ -12,8 +12,9 @@ import pytest
 from rewrite_cases import HERE, example, example_context
 
 from tilewright.analysis import analyze
-from tilewright.rewrites import rewrites_for, set_launch_config, tunable
-from tilewright.rewrites.tiles import Tunable
+from tilewright.rewrites import rewrites_for
+from tilewright.rewrites.launch_config import set_launch_config
+from tilewright.rewrites.tiles import Tunable, tunable
 from tilewright.source import parse_module
 
 pytestmark = pytest.mark.triton

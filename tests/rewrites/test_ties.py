@@ -16,7 +16,9 @@ import pytest
 from rewrite_cases import HERE
 
 from tilewright.hardware.chips import chip
-from tilewright.rewrites import Refusal, Tunable, set_launch_config, tunable
+from tilewright.rewrites import Refusal
+from tilewright.rewrites.launch_config import set_launch_config
+from tilewright.rewrites.tiles import Tunable, tunable
 from tilewright.source import Module, parse_module
 from tilewright.source.model import Kernel
 from tilewright.strategies.menus import Setting, menu, neighbours

@@ -3,8 +3,9 @@
 import pytest
 from rewrite_cases import HERE, example, example_context, issue_at
 
-from tilewright.rewrites import Refusal, TileKind, Tunable, rewrites_for, tunable
+from tilewright.rewrites import Refusal, rewrites_for
 from tilewright.rewrites.pointers import stores_whole_blocks
+from tilewright.rewrites.tiles import TileKind, Tunable, tunable
 from tilewright.source import parse_module
 
 

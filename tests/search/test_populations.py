@@ -16,9 +16,8 @@ from tilewright.search.population import Place, Population
 from tilewright.search.populations.beam import Beam
 from tilewright.search.populations.choice import POPULATIONS, population
 from tilewright.search.populations.grid import Grid
-from tilewright.search.populations.incumbent import Incumbent
+from tilewright.search.populations.incumbent import Incumbent, Stall
 from tilewright.search.populations.islands import Islands
-from tilewright.search.populations.stall import Stall
 from tilewright.search.spec import BeamSpec, GridSpec, IslandsSpec, StallSpec, StrategySpec
 
 NAMES = sorted(POPULATIONS)

@@ -1,4 +1,4 @@
-"""Certificate files: their canonical form, their own hash, and where they lie.
+"""Certificate files: their canonical form, their own hash, where they lie, and their originals.
 
 A certificate of ``softmax.py`` is ``softmax.tilewright.json`` next to it. There may be more, of
 other chips or problems, as ``softmax.ANYTHING.tilewright.json``.
@@ -7,6 +7,7 @@ other chips or problems, as ``softmax.ANYTHING.tilewright.json``.
 import base64
 import hashlib
 import json
+import subprocess
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -16,14 +17,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from tilewright.certificates.model import VERSION, CertificateFile
-from tilewright.errors import InputError
+from tilewright.errors import InputError, TilewrightError
 from tilewright.serialize import dump, load
+from tilewright.source.text import digest
 from tilewright.textfile import read_bytes
 
 SUFFIX = ".tilewright.json"
 LONGEST_PACKED = 6 * 1024
 _LARGEST_FILE = 1024 * 1024
 _LARGEST_TEXT = 16 * 1024 * 1024
+_PATIENCE_S = 10.0
 
 
 class CertificateError(InputError):
@@ -173,3 +176,47 @@ def read_all(source: Path) -> Iterator[tuple[Path, CertificateFile | Certificate
             yield path, read_certificate(path)
         except CertificateError as error:
             yield path, error
+
+
+class NoOriginalError(TilewrightError):
+    """The original is not in the certificate, nor in the git repository around it."""
+
+
+def original_text(certificate: CertificateFile, candidate: str, folder: Path) -> str:
+    """The original: the text at hand itself, or from the certificate, or from git.
+
+    Raises:
+        NoOriginalError: it is in none of these places.
+    """
+    wanted = certificate.original
+    if wanted.hash == digest(candidate):
+        return candidate
+    if wanted.packed is not None:
+        try:
+            text = unpacked(wanted.packed)
+        except ValueError as error:
+            raise NoOriginalError(f"the original in the certificate is broken: {error}") from None
+        if digest(text) == wanted.hash:
+            return text
+        raise NoOriginalError("the original in the certificate is not the one it names")
+    found = _from_git(wanted.git_blob, folder) if wanted.git_blob else None
+    if found is None or digest(found) != wanted.hash:
+        raise NoOriginalError(
+            "the original is too long for the certificate, and the git repository here does not "
+            "have it; fetch its history, or name the file with --original"
+        )
+    return found
+
+
+def _from_git(blob: str, folder: Path) -> str | None:
+    try:
+        run = subprocess.run(
+            ["git", "-C", str(folder), "cat-file", "blob", blob],
+            capture_output=True,
+            timeout=_PATIENCE_S,
+            check=False,
+        )
+        text = run.stdout.decode()
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return None
+    return text if run.returncode == 0 and git_blob(text) == blob else None

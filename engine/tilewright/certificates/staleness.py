@@ -1,15 +1,18 @@
-"""Whether a certificate is still of the text that is there, and what changed if not."""
+"""Whether a certificate is still of a text, what changed if not, and what a new one adds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
+from pathlib import Path
 
+from tilewright.certificates.files import CertificateError, read_certificate
 from tilewright.certificates.model import CertificateFile, Part
 from tilewright.certificates.parts import Placed, reached
 from tilewright.source.model import Module
 
 _MARK = 4
+_LEVELS = ("compiled", "correct", "faster")
 
 
 @dataclass(frozen=True)
@@ -106,3 +109,15 @@ def _spelled(lines: Sequence[int]) -> str:
     runs = groupby(enumerate(sorted(set(lines))), key=lambda pair: pair[1] - pair[0])
     ends = [[line for _, line in run] for _, run in runs]
     return ", ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in ends)
+
+
+def better_at(place: Path, module: Module, new: CertificateFile) -> CertificateFile | None:
+    """The certificate at a place that is of the same text, still holds for a module and reaches
+    further than a new one; None where the new one may take its place."""
+    try:
+        there = read_certificate(place)
+    except CertificateError:
+        return None
+    is_of_this = there.subject.hash == new.subject.hash and state_of(there, module).is_current
+    reaches_further = _LEVELS.index(there.level) > _LEVELS.index(new.level)
+    return there if is_of_this and reaches_further else None

@@ -1,24 +1,31 @@
-"""``[tool.tilewright]`` of a pyproject.toml: which issues, for which chip, in which files."""
+"""``[tool.tilewright]`` of the nearest pyproject.toml: which issues, for which chip and files."""
 
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from tilewright.checking.selectors import ALL, UnknownSelectorError, issues_meant
 from tilewright.errors import InputError
+from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.stages import Stage
 from tilewright.models.settings import ModelSettings
 from tilewright.search.spec import StrategySpec
 from tilewright.targets.model import Target, TargetError
 from tilewright.targets.registry import parse_target
+from tilewright.textfile import in_roots, utf8_text
 
 _NAME = "tilewright"
+ALL = "all"
+FILE_NAME = "pyproject.toml"
+_LARGEST = 4 * 1024 * 1024
 
 
 class ConfigurationError(InputError):
@@ -214,3 +221,70 @@ def _line_of(text: str, *words: str) -> int | None:
             if word in line:
                 return number
     return None
+
+
+class UnknownSelectorError(ValueError):
+    """A selector that means no issue; ``selector`` is the text that was given."""
+
+    def __init__(self, selector: str) -> None:
+        self.selector = selector
+        near = get_close_matches(selector, [*taxonomy(), *Stage, ALL], n=1)
+        hint = f"; did you mean {near[0]}?" if near else "; `tilewright explain` lists them"
+        super().__init__(f"no issue or stage is called {selector}{hint}")
+
+
+def issues_meant(selectors: Iterable[str]) -> frozenset[str]:
+    """Issue ids that selectors name: an id, a stage, a pattern such as ``nki_*``, or ``all``.
+
+    Raises:
+        UnknownSelectorError: one means no issue at all.
+    """
+    return frozenset(issue for selector in selectors for issue in _meant(selector))
+
+
+def _meant(selector: str) -> frozenset[str]:
+    known = taxonomy()
+    if selector == ALL:
+        return frozenset(known)
+    found = frozenset(
+        issue.id
+        for issue in known.values()
+        if selector == issue.stage.value or fnmatchcase(issue.id, selector)
+    )
+    if not found:
+        raise UnknownSelectorError(selector)
+    return found
+
+
+def configuration_for(file: Path) -> Configuration:
+    """The configuration that holds for a file or folder; the defaults if there is none.
+
+    Raises:
+        ConfigurationError: there is one, and it cannot be used.
+    """
+    # Not Path.resolve, which raises at a link that leads to itself.
+    start = Path(os.path.realpath(file))
+    for folder in (start, *start.parents):
+        found = _of_folder(folder) if in_roots(folder) else None
+        if found is not None:
+            return found
+    return default_configuration()
+
+
+def _of_folder(folder: Path) -> Configuration | None:
+    path = folder / FILE_NAME
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return _read(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, changed_ns: int, size: int) -> Configuration | None:
+    # The time and the size are there to read a changed file anew.
+    try:
+        text = utf8_text(path, _LARGEST)
+    except InputError as error:
+        raise ConfigurationError(error.message, str(path), error.line) from None
+    return read_configuration(text, path)

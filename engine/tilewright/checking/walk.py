@@ -4,8 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tilewright.checking.configuration import ConfigurationError
-from tilewright.checking.discovery import configuration_for
+from tilewright.checking.configuration import ConfigurationError, configuration_for
 from tilewright.errors import InputError
 from tilewright.textfile import UnreadableError
 

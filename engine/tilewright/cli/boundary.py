@@ -81,4 +81,4 @@ def _report(error: TilewrightError) -> None:
         place = (error.path, error.line) if isinstance(error, InputError) else (None, None)
         message = error.message if isinstance(error, InputError) else str(error)
         emit_event("error", message=message, path=place[0], line=place[1])
-    ERR.print(f"tilewright: {error}", markup=False)
+    ERR.print(f"tilewright: {error}")

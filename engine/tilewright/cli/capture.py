@@ -58,7 +58,7 @@ def capture(
         emit_event("result", result=_as_json(merged, out, code))
         return
     if form is StreamFormat.JSON:
-        ERR.print(json.dumps(_as_json(merged, out, code)), markup=False)
+        ERR.print(json.dumps(_as_json(merged, out, code)))
     else:
         _as_text(merged, out, interpret=interpret)
     raise typer.Exit(code)
@@ -66,15 +66,15 @@ def capture(
 
 def _as_text(merged: Merged, out: Path, *, interpret: bool) -> None:
     for kernel in merged.kernels:
-        ERR.print(f"  {_line(kernel)}", markup=False)
+        ERR.print(f"  {_line(kernel)}")
     for note in merged.notes:
-        ERR.print(f"note: {note}", markup=False)
+        ERR.print(f"note: {note}")
     launches = sum(kernel.total for kernel in merged.kernels)
     if launches:
         how = f" ({_INTERPRETED})" if interpret else ""
         ERR.print(f"{launches} launches of {len(merged.kernels)} kernels in {out}{how}")
     else:
-        ERR.print(f"tilewright: no launch was recorded: {_why_none(merged)}", markup=False)
+        ERR.print(f"tilewright: no launch was recorded: {_why_none(merged)}")
 
 
 def _line(kernel: CapturedKernel) -> str:

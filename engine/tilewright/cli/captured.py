@@ -27,7 +27,7 @@ def found_in(captures: Captures, path: Path) -> Found:
         return Found()
     found = launches_of_file(path, read_source(path), captures)
     for kernel in found.stale:
-        ERR.print(stale_note(path, kernel), markup=False)
+        ERR.print(stale_note(path, kernel))
     return found
 
 
@@ -46,7 +46,7 @@ def problem_for(
             return known
         near = problem_of_captured(source, text, folder)
         for note in near.notes if near.problem is None else ():
-            ERR.print(note, markup=False)
+            ERR.print(note)
         return near.problem
     if spec is not None:
         raise InputError("--problem and --captured exclude each other")

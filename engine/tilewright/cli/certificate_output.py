@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tilewright.certificates.files import default_place, write_certificate
 from tilewright.certificates.model import CertificateFile
-from tilewright.certificates.precedence import better_at
+from tilewright.certificates.staleness import better_at
 from tilewright.cli.inputs import read_source
 from tilewright.errors import InputError
 from tilewright.source import parse_module

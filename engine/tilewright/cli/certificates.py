@@ -117,9 +117,9 @@ def _tell(
         emit_json(sarif(lacking, Path.cwd(), faults))
     elif form is CheckFormat.GITHUB:
         for line in (line for one in lacking for line in annotations(one)):
-            OUT.print(line, markup=False)
+            OUT.print(line)
         for fault in faults:
-            OUT.print(fault_annotation(fault), markup=False)
+            OUT.print(fault_annotation(fault))
     else:
         for one in found:
             _print(one)
@@ -167,9 +167,9 @@ def _print(one: Certified) -> None:
         told = "no certificate" if proof.state is None else said(proof.state, proof.kernel.name)
         where = f"{one.module.path}:{proof.kernel.name_range.line}"
         place = f" ({proof.place.name})" if proof.place else ""
-        OUT.print(one_line(f"{where}: {proof.kernel.name}: {told}{place}"), markup=False)
+        OUT.print(one_line(f"{where}: {proof.kernel.name}: {told}{place}"))
     for fault in one.faults:
-        OUT.print(one_line(str(fault)), markup=False)
+        OUT.print(one_line(str(fault)))
 
 
 def _summary(proofs: Sequence[KernelProof]) -> str:

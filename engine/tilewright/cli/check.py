@@ -15,7 +15,12 @@ from tilewright.captures.problem import stale_note
 from tilewright.checking import Checked, ConfigurationError, check_text, configuration_for
 from tilewright.checking.annotations import annotations, fault_annotation
 from tilewright.checking.checked import NOTEBOOK
-from tilewright.checking.configuration import Rules, default_configuration
+from tilewright.checking.configuration import (
+    Rules,
+    UnknownSelectorError,
+    default_configuration,
+    issues_meant,
+)
 from tilewright.checking.entry import entry_facts
 from tilewright.checking.present import (
     as_json,
@@ -27,7 +32,6 @@ from tilewright.checking.present import (
 )
 from tilewright.checking.remarks import flawed, with_stale
 from tilewright.checking.sarif import sarif
-from tilewright.checking.selectors import UnknownSelectorError, issues_meant
 from tilewright.checking.versions import installed_triton, parse_version
 from tilewright.cli.boundary import Faults, OwnFaultError
 from tilewright.cli.captured import found_in
@@ -145,7 +149,7 @@ def checked_files(
 def end(files: Sequence[object], found: bool, faults: Faults) -> NoReturn:
     """End with what was found; what could not be read or used is named last."""
     for error in faults.all:
-        ERR.print(f"tilewright: {one_line(str(error))}", markup=False)
+        ERR.print(f"tilewright: {one_line(str(error))}")
     if any(isinstance(error, OwnFaultError) for error in faults.all):
         raise typer.Exit(Exit.INTERNAL)
     is_misused = any(isinstance(e, ConfigurationError | MissingError) for e in faults.all)
@@ -252,7 +256,7 @@ def _tell(files: Iterable[Checked], form: CheckFormat, chosen: Chosen) -> Sequen
     for file in files:
         told.append(file)
         for line in lines_of(file) if lines_of else ():
-            OUT.print(line, markup=False)
+            OUT.print(line)
         if lines_of:
             OUT.file.flush()
     faults = chosen.faults.all
@@ -264,7 +268,7 @@ def _tell(files: Iterable[Checked], form: CheckFormat, chosen: Chosen) -> Sequen
         emit_json(sarif(told, Path.cwd(), faults))
     elif form is CheckFormat.GITHUB:
         for fault in faults:
-            OUT.print(fault_annotation(fault), markup=False)
+            OUT.print(fault_annotation(fault))
     elif told or not faults:
         OUT.print(summary(told, len(faults)))
     return told
@@ -292,13 +296,13 @@ def _fixed(path: Path, text: str, chosen: Chosen, *, write: bool) -> tuple[Check
 
     name = one_line(str(path))
     if path.suffix == NOTEBOOK:
-        ERR.print(f"{name}: a notebook is checked and not fixed", markup=False)
+        ERR.print(f"{name}: a notebook is checked and not fixed")
         return check_text(text, str(path), *chosen.of(path)), 0
     result = fix_text(text, str(path), *chosen.of(path))
     for done in result.fixes:
-        ERR.print(fix_line(name, done), markup=False)
+        ERR.print(fix_line(name, done))
     if result.fixes and write:
         write_source(path, result.text)
     elif result.fixes:
-        OUT.print(diff_of(name, text, result.text), markup=False, end="")
+        OUT.print(diff_of(name, text, result.text), end="")
     return result.checked, len(result.fixes)

@@ -136,7 +136,7 @@ def _compare(path: Path, opened: _Opened, wanted: tuple[Side, Side], form: Forma
         for pair in pairs(*columns):
             OUT.print(compared(pair, tuple(one.title for one in wanted)))
         for name in unpaired(*columns):
-            OUT.print(f"{name}: not launched equally often by both", markup=False)
+            OUT.print(f"{name}: not launched equally often by both")
         _messages([report for column in columns for report in column])
     return _exit([report for column in columns for report in column])
 
@@ -148,10 +148,10 @@ def _exit(reports: Sequence[CompileReport]) -> Exit:
 def _print(reports: Sequence[CompileReport], notes: tuple[str, ...]) -> None:
     OUT.print(report_table(reports))
     for toolchain in dict.fromkeys(report.toolchain for report in reports if report.toolchain):
-        OUT.print(f"compiled by {toolchain}", markup=False)
+        OUT.print(f"compiled by {toolchain}")
     _messages(reports)
     for note in notes:
-        OUT.print(f"note: {note}", markup=False)
+        OUT.print(f"note: {note}")
 
 
 def _messages(reports: Sequence[CompileReport]) -> None:
@@ -159,4 +159,4 @@ def _messages(reports: Sequence[CompileReport]) -> None:
         for message in report.messages:
             line = f"line {message.line}: " if message.line else ""
             told = f"{report.kernel} for {report.target}: {line}{message.text}"
-            OUT.print(told, markup=False)
+            OUT.print(told)

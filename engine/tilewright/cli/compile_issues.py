@@ -44,7 +44,7 @@ def print_issues(checked: Checked) -> None:
     """A line an issue; what a compiler refuses, its messages have said."""
     rest = tuple(issue for issue in checked.issues if issue.id != _SAID_ALREADY)
     for line in as_lines(replace(checked, issues=rest)):
-        OUT.print(line, markup=False)
+        OUT.print(line)
 
 
 def targets_of(written: str) -> tuple[Target, ...]:
@@ -79,7 +79,7 @@ def with_compiled(
         with working(f"compiling {path}{far}"), _opened(module, path, captured) as launches:
             found = _issues(module, launches, _reports(path, launches, targets))
     except TilewrightError as error:
-        ERR.print(f"{path}: not compiled: {_without_place(error, path)}", markup=False)
+        ERR.print(f"{path}: not compiled: {_without_place(error, path)}")
         return checked
     return checked.with_issues(found, rules)
 
@@ -88,7 +88,7 @@ def has_triton_kernels(checked: Checked, path: Path, done: str) -> bool:
     """Whether a file is a Python file with kernels of Triton; of a notebook with some, say so."""
     is_triton = any(kernel.language is Language.TRITON for kernel in checked.module.kernels)
     if is_triton and path.suffix == NOTEBOOK:
-        ERR.print(f"{path}: not {done}: a notebook's kernels are only checked", markup=False)
+        ERR.print(f"{path}: not {done}: a notebook's kernels are only checked")
         return False
     return is_triton
 
@@ -118,7 +118,7 @@ def _reports(path: Path, launches: Launches, targets: Sequence[Target]) -> list[
     every = {launch.kernel for launch in launches.launches}
     for kernels, why in by_reason([*launches.left_out, *refused]):
         which = "" if set(kernels) == every else f"{', '.join(kernels)}: "
-        ERR.print(f"{path}: {which}{why}", markup=False)
+        ERR.print(f"{path}: {which}{why}")
     return [each for each in found if isinstance(each, CompileReport)]
 
 

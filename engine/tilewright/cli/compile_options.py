@@ -1,7 +1,6 @@
 """What is compiled, as written on the command line: targets, options, configurations."""
 
 from contextlib import AbstractContextManager, suppress
-from functools import partial
 from pathlib import Path
 
 from tilewright.cli.inputs import read_source
@@ -20,14 +19,14 @@ def launches_of(
     captured: Path | None = None,
 ) -> AbstractContextManager[Launches]:
     """``inspection.variants.launches_of`` of a file's text; what it says is on standard error."""
-    say = partial(ERR.print, markup=False)
+    say = ERR.print
     return launches_of_text(path, read_source(path), say, kernel, spec, configs, captured)
 
 
 def say_rest(outcome: Judged[Outcome]) -> None:
     """A line on standard error for each reason why kernels are not judged."""
     for kernels, words in by_reason(outcome.not_judged):
-        ERR.print(f"{', '.join(kernels)}: {words}", markup=False)
+        ERR.print(f"{', '.join(kernels)}: {words}")
 
 
 def variant(written: str, options: str = "") -> Variant:

@@ -74,7 +74,7 @@ def _print(
     report: CompileReport | None,
 ) -> None:
     if found.text is None:
-        ERR.print(f"{launch.kernel}: no {found.stage}: {found.missing}", markup=False)
+        ERR.print(f"{launch.kernel}: no {found.stage}: {found.missing}")
     elif report is not None:
         listing = listing_of(found.stage, found.text, source)
         OUT.print(_table(report, listing, source_text.splitlines()))

@@ -70,23 +70,23 @@ def _nothing_to_try(error: DeviceError) -> DeviceError:
 
 
 def _show(checkup: Checkup) -> None:
-    OUT.print(f"isolation on {checkup.device}: {checkup.isolation}\n", markup=False)
+    OUT.print(f"isolation on {checkup.device}: {checkup.isolation}\n")
     for one in checkup.protections:
         _show_protection(one)
-    OUT.print(f"\n{checkup.isolation}: {_MEANING[checkup.isolation]}", markup=False)
+    OUT.print(f"\n{checkup.isolation}: {_MEANING[checkup.isolation]}")
     if checkup.claimed != checkup.isolation:
         text = f"a job's own report says {checkup.claimed}: {'; '.join(checkup.reasons) or '-'}"
-        OUT.print(fill(text, _COLUMNS), markup=False)
+        OUT.print(fill(text, _COLUMNS))
     _show_remedies(checkup.protections)
     named = os.environ.get(MORE_FILES)
     if named:
-        OUT.print(f"{MORE_FILES} lets candidates also read {named}", markup=False)
+        OUT.print(f"{MORE_FILES} lets candidates also read {named}")
 
 
 def _show_protection(one: Protection) -> None:
-    OUT.print(f"  {_WORDS[one.holds]:<14}{one.what}", markup=False)
+    OUT.print(f"  {_WORDS[one.holds]:<14}{one.what}")
     if one.why:
-        OUT.print(fill(one.why, _COLUMNS, **_BELOW), markup=False)
+        OUT.print(fill(one.why, _COLUMNS, **_BELOW))
 
 
 def _show_remedies(protections: Sequence[Protection]) -> None:
@@ -94,26 +94,24 @@ def _show_remedies(protections: Sequence[Protection]) -> None:
     wanting = [one for one in protections if one.remedy]
     for remedy in dict.fromkeys(one.remedy for one in wanting):
         names = ", ".join(one.name for one in wanting if one.remedy == remedy)
-        OUT.print(
-            fill(f"  for {names}: {remedy}", _COLUMNS, subsequent_indent=" " * 4), markup=False
-        )
+        OUT.print(fill(f"  for {names}: {remedy}", _COLUMNS, subsequent_indent=" " * 4))
 
 
 def _show_rest(devices: Sequence[Any], compilers: Sequence[ToolStatus]) -> None:
-    OUT.print("\nplaces to run kernels", markup=False)
+    OUT.print("\nplaces to run kernels")
     for info in devices:
         versions = f"Python {info.python}, torch {info.torch}, triton {info.triton}"
-        OUT.print(f"  {info.id:<14}{info.name}; {versions}", markup=False)
-    OUT.print("\ncompilers", markup=False)
+        OUT.print(f"  {info.id:<14}{info.name}; {versions}")
+    OUT.print("\ncompilers")
     for one in compilers:
         what = one.version if one.found else f"not found ({one.command or one.missing})"
-        OUT.print(f"  {one.backend:<6}{one.part:<17}{what}", markup=False)
+        OUT.print(f"  {one.backend:<6}{one.part:<17}{what}")
     for service in running_services():
-        OUT.print(f"\nworker service\n  {line(service)}", markup=False)
-    OUT.print("\nfolders", markup=False)
+        OUT.print(f"\nworker service\n  {line(service)}")
+    OUT.print("\nfolders")
     for name, path in _places():
         size = _size(path)
-        OUT.print(f"  {name:<16}{path} ({size >> 20} MiB)", markup=False)
+        OUT.print(f"  {name:<16}{path} ({size >> 20} MiB)")
 
 
 def _places() -> list[tuple[str, Path]]:

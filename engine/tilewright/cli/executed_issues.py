@@ -34,10 +34,10 @@ def with_executed(checked: Checked, path: Path, rules: Rules, far: str = "") -> 
     except NotImportedError as error:
         new = import_issue(module, error.error)
         if not new:
-            ERR.print(f"{path}: not run: {error}", markup=False)
+            ERR.print(f"{path}: not run: {error}")
         return checked.with_issues(_unknown(new, checked), rules)
     except TilewrightError as error:
-        ERR.print(f"{path}: not run: {error}", markup=False)
+        ERR.print(f"{path}: not run: {error}")
         return checked
     _say_rest(path, found)
     return checked.with_issues(_unknown(executed_issues(module, found), checked), rules)
@@ -52,6 +52,6 @@ def _unknown(new: Sequence[Issue], checked: Checked) -> Iterator[Issue]:
 def _say_rest(path: Path, found: Sequence[Tried]) -> None:
     for one in found:
         if one.call is None:
-            ERR.print(f"{path}: {one.function}: not run: {one.why}", markup=False)
+            ERR.print(f"{path}: {one.function}: not run: {one.why}")
     if not found:
-        ERR.print(f"{path}: not run: no function of it launches a kernel", markup=False)
+        ERR.print(f"{path}: not run: no function of it launches a kernel")

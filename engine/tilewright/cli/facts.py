@@ -57,8 +57,7 @@ def _print_none(form: Format) -> None:
         return
     OUT.print(
         "No interpreter with torch and triton was found; `pip install torch triton`, "
-        "or set TILEWRIGHT_PYTHON to one that has them.",
-        markup=False,
+        "or set TILEWRIGHT_PYTHON to one that has them."
     )
 
 
@@ -69,9 +68,9 @@ def _as_json(facts: DeviceFacts) -> dict[str, Any]:
 
 def _print_facts(facts: DeviceFacts) -> None:
     info = facts.info
-    OUT.print(f"{info.id}: {info.name}", markup=False)
+    OUT.print(f"{info.id}: {info.name}")
     for name, text in _rows(facts):
-        OUT.print(f"  {name:12}{text}", markup=False, soft_wrap=True)
+        OUT.print(f"  {name:12}{text}", soft_wrap=True)
 
 
 def _rows(facts: DeviceFacts) -> Iterator[tuple[str, str]]:
@@ -153,10 +152,8 @@ def _list_issues(form: Format) -> None:
     for issue in known:
         if issue.stage is not stage:
             stage = issue.stage
-            OUT.print(f"[bold]{stage}[/bold]")
-        OUT.print(
-            f"  {issue.id:{width}}  {issue.severity}  {issue.title}{_found(issue)}", markup=False
-        )
+            OUT.print(stage.value, style="bold")
+        OUT.print(f"  {issue.id:{width}}  {issue.severity}  {issue.title}{_found(issue)}")
 
 
 def _found(issue: IssueType) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tilewright.checking.discovery import configuration_for
+from tilewright.checking.configuration import configuration_for
 from tilewright.cli.boundary import Faults
 from tilewright.errors import InputError
 from tilewright.problems.loading import find_problem, load_problem

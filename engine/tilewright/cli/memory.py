@@ -84,7 +84,7 @@ def list_entries(project: _Project = None, form: AsFormat = Format.TEXT) -> None
         )
         return
     for line in _table(entries, schedules, uses):
-        OUT.print(line, markup=False)
+        OUT.print(line)
 
 
 def _is_of(entry: Experience | Schedule, project: str | None) -> bool:
@@ -169,7 +169,7 @@ def show(
         return
     lines = _experience_lines(entry, uses) if isinstance(entry, Experience) else _steps(entry, uses)
     for line in lines:
-        OUT.print(line, markup=False)
+        OUT.print(line)
 
 
 def _experience_lines(entry: Experience, uses: Mapping[str, tuple[int, int]]) -> Iterator[str]:
@@ -278,11 +278,11 @@ def mine(
             refused = refused or row["refused"]
             if form is Format.TEXT:
                 for line in _mined_lines(row):
-                    OUT.print(line, markup=False)
+                    OUT.print(line)
     if form is Format.JSON:
         emit_json({"files": found})
     if refused:
-        ERR.print(f"tilewright: {refused}", markup=False)
+        ERR.print(f"tilewright: {refused}")
         raise typer.Exit(Exit.CANNOT)
 
 

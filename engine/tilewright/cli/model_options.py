@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tilewright.checking.discovery import configuration_for
+from tilewright.checking.configuration import configuration_for
 from tilewright.errors import InputError
 from tilewright.models.model import Limits, Spent
 from tilewright.models.prices import price_of

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tilewright.certificates.files import as_json as file_json
 from tilewright.certificates.model import CertificateFile, Edit
-from tilewright.checking.discovery import configuration_for
+from tilewright.checking.configuration import configuration_for
 from tilewright.cli import model_options
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certificate_output import keep
@@ -144,7 +144,7 @@ def _answered(
     answer(value, form, lambda v: show_diff(v) if diff else show_result(v))
     keep_report(value["run"], report)
     for message in dict.fromkeys(fault["message"] for fault in value["harness_faults"]):
-        ERR.print(f"tilewright: {message}", markup=False)
+        ERR.print(f"tilewright: {message}")
     return Exit.USAGE if value["harness_faults"] else Exit.DONE
 
 
@@ -222,30 +222,30 @@ def write_atomically(path: Path, expected: str, text: str) -> None:
 
 def show_result(value: dict[str, Any]) -> None:
     """A run's result for a terminal."""
-    OUT.print(f"{value['path']}: {len(value['issues'])} issues found", markup=False)
+    OUT.print(f"{value['path']}: {len(value['issues'])} issues found")
     show_trials(value["trials"])
     for note in value["notes"]:
-        OUT.print(f"note: {note}", markup=False)
+        OUT.print(f"note: {note}")
     models = value.get("models")
     if models:
         spent, speedup = load(Spent, models["spent"]), value["speedup"]
         gain = gain_words(spent, speedup["value"]) if speedup else ""
         told = "; ".join(filter(None, (spent_words(spent), gain)))
-        OUT.print(f"Models: {told}.", markup=False)
+        OUT.print(f"Models: {told}.")
     if not value["changed"]:
         asked = "" if models else " No language model was used (--model NAME uses one)."
-        OUT.print(f"No edit: nothing tried beat the original by evidence.{asked}", markup=False)
+        OUT.print(f"No edit: nothing tried beat the original by evidence.{asked}")
         return
     speedup, estimate = value["speedup"], value["estimate"]
     if estimate is not None:
         told = f"estimated {estimate['words']}; nothing was measured."
-        OUT.print(f"Verified: {value['level']}, simulated; {told}", markup=False)
+        OUT.print(f"Verified: {value['level']}, simulated; {told}")
     elif speedup is None:
         OUT.print(f"Verified: {value['level']}; speed not measured.")
     else:
         promised = value["screened_gain"]
         told = "" if promised is None else f"; screening promised {promised:.2f}x"
-        OUT.print(f"Verified: {value['level']}; {speedup_line(speedup)}{told}", markup=False)
+        OUT.print(f"Verified: {value['level']}; {speedup_line(speedup)}{told}")
     show_diff(value)
 
 
@@ -273,13 +273,13 @@ def _print(value: dict[str, object]) -> None:
         stage = f", stage {one['stage']}" if one["stage"] else ""
         OUT.rule(f"prompt {number} of {len(prompts)}: {one['role']}{stage}", align="left")
         for message in one["messages"]:
-            OUT.print(f"[{message['role']} message]", markup=False)
-            OUT.print(message["text"], markup=False)
+            OUT.print(f"[{message['role']} message]")
+            OUT.print(message["text"])
         sizes = ", ".join(f"{s['name'].lower()} {s['tokens']:,}" for s in one["sections"])
-        OUT.print(f"about {one['tokens']:,} tokens: {sizes}", markup=False)
+        OUT.print(f"about {one['tokens']:,} tokens: {sizes}")
         for cut in one["cut"]:
-            OUT.print(f"left out: {cut}", markup=False)
-    OUT.print(f"note: {value['note']}", markup=False)
+            OUT.print(f"left out: {cut}")
+    OUT.print(f"note: {value['note']}")
 
 
 class EventObserver:
@@ -336,7 +336,7 @@ class BarObserver(Silent):
         if trial.node is not None:
             mark = "best" if trial.kept else "kept" if trial.node.alive else "left"
         self._bar.console.print(
-            f"{trial.number:3d} {mark} {trial.candidate.proposer}: {trial.reason}", markup=False
+            f"{trial.number:3d} {mark} {trial.candidate.proposer}: {trial.reason}"
         )
 
     def close(self) -> None:

@@ -26,9 +26,9 @@ class _Terminal(Console):
         return super().render_str(printable(text), **options)
 
 
-# Emoji off: in "cuda:100:" it would find one.
-OUT = _Terminal(highlight=False, soft_wrap=True, emoji=False)
-ERR = _Terminal(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+# Emoji off: in "cuda:100:" it would find one. Markup off: files and messages have brackets.
+OUT = _Terminal(highlight=False, soft_wrap=True, emoji=False, markup=False)
+ERR = _Terminal(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
 
 
 class Exit(IntEnum):

@@ -65,33 +65,31 @@ def profile(
 
 def _print(value: dict[str, Any]) -> None:
     for kernel in value["kernels"]:
-        OUT.print(f"{value['path']}:{kernel['line']}: {kernel['name']}", markup=False)
+        OUT.print(f"{value['path']}:{kernel['line']}: {kernel['name']}")
         report = kernel["report"]
         if report:
             OUT.print(
                 f"  {report['target']['backend']}:{report['target']['arch']}: "
                 f"{report['registers']} registers, {report['spill_bytes']} B spilled, "
-                f"{report['shared_bytes']} B shared",
-                markup=False,
+                f"{report['shared_bytes']} B shared"
             )
-        OUT.print(f"  {_correctness(kernel, value['device'])}", markup=False)
+        OUT.print(f"  {_correctness(kernel, value['device'])}")
         time = kernel["time"]
         if time:
             OUT.print(
                 f"  {time['median_us']:.1f} us [{time['low_us']:.1f}, {time['high_us']:.1f}] "
-                f"on {time['device']}, {time['case']}",
-                markup=False,
+                f"on {time['device']}, {time['case']}"
             )
         if kernel.get("estimate"):
-            OUT.print(f"  {sentence(kernel['estimate'])}", markup=False)
+            OUT.print(f"  {sentence(kernel['estimate'])}")
         _print_findings(kernel)
         for note in kernel["notes"]:
-            OUT.print(f"  {note}", markup=False)
+            OUT.print(f"  {note}")
     if value["call"]:
-        OUT.print(f"the whole call, {value['call']['case']}:", markup=False)
+        OUT.print(f"the whole call, {value['call']['case']}:")
         _print_findings(value["call"])
     for note in value["notes"]:
-        OUT.print(f"note: {note}", markup=False)
+        OUT.print(f"note: {note}")
 
 
 def _correctness(kernel: dict[str, Any], device: str | None) -> str:
@@ -105,4 +103,4 @@ def _correctness(kernel: dict[str, Any], device: str | None) -> str:
 def _print_findings(subject: dict[str, Any]) -> None:
     for finding in subject["findings"]:
         ids = f" [{', '.join(finding['suggests'])}]" if finding["suggests"] else ""
-        OUT.print(f"  - {finding['text']}{ids}", markup=False)
+        OUT.print(f"  - {finding['text']}{ids}")

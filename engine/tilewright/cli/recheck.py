@@ -6,9 +6,14 @@ from pathlib import Path
 
 import typer
 
-from tilewright.certificates.files import AlteredError, as_json, read_certificate
+from tilewright.certificates.files import (
+    AlteredError,
+    NoOriginalError,
+    as_json,
+    original_text,
+    read_certificate,
+)
 from tilewright.certificates.model import CertificateFile
-from tilewright.certificates.originals import NoOriginalError, original_text
 from tilewright.certificates.staleness import state_of
 from tilewright.cli.captured import problem_for
 from tilewright.cli.certificate_output import keep
@@ -86,9 +91,9 @@ def recheck(wanted: Wanted, form: StreamFormat) -> None:
 
 
 def _print(result: Recheck) -> None:
-    OUT.print(result.text, markup=False)
+    OUT.print(result.text)
     for note in result.notes:
-        OUT.print(f"note: {note}", markup=False)
+        OUT.print(f"note: {note}")
 
 
 def _repeated(

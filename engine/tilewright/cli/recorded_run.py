@@ -69,14 +69,14 @@ def _trial(value: Json, number: int) -> dict[str, Any]:
 
 def _show_run(value: Json) -> None:
     for line in _head(value):
-        OUT.print(line, markup=False)
+        OUT.print(line)
     if value["trials"]:
         for line in _tree(value["trials"]):
-            OUT.print(line, markup=False)
+            OUT.print(line)
     else:
         OUT.print("Nothing was tried." if value["state"] == "finished" else "No trial is done yet.")
     for line in _end(value):
-        OUT.print(line, markup=False)
+        OUT.print(line)
 
 
 def _head(value: Json) -> Iterator[str]:
@@ -163,12 +163,12 @@ def _line(trial: Json) -> str:
 
 
 def _show_trial(trial: Json) -> None:
-    OUT.print(_line(trial), markup=False)
-    OUT.print(f"Rationale: {trial['rationale']}", markup=False)
+    OUT.print(_line(trial))
+    OUT.print(f"Rationale: {trial['rationale']}")
     parent = trial["parent_trial"]
     OUT.print(f"Parent: {'not on record' if parent is None else parent or 'the original'}")
     speedup = trial["speedup"]
-    OUT.print(f"Speed-up: {speedup_line(speedup) if speedup else 'not measured'}", markup=False)
+    OUT.print(f"Speed-up: {speedup_line(speedup) if speedup else 'not measured'}")
     for call in trial["calls"]:
         _show_call(call)
     if trial["diff"] is None:
@@ -182,11 +182,11 @@ def _show_trial(trial: Json) -> None:
 def _show_call(call: Json) -> None:
     OUT.rule(f"{call['role']}, {call['model']}")
     for message in call["messages"]:
-        OUT.print(f"[{message['role']}]", markup=False)
-        OUT.print(message["text"] or "(not on record)", markup=False)
+        OUT.print(f"[{message['role']}]")
+        OUT.print(message["text"] or "(not on record)")
     OUT.rule("reply")
     reply = call["reply"] or {}
-    OUT.print(reply.get("text") or reply.get("message") or "(none on record)", markup=False)
+    OUT.print(reply.get("text") or reply.get("message") or "(none on record)")
     OUT.rule()
 
 
@@ -214,13 +214,13 @@ def replay(run: _Run = "last", form: AsFormat = Format.TEXT) -> None:
 def _show_replay(replayed: Replayed) -> None:
     result = replayed.result
     if "error" in result:
-        OUT.print(result["error"], markup=False)
+        OUT.print(result["error"])
     elif result:
         show_result(dict(result))
     if replayed.difference is None:
         OUT.print(f"run {replayed.run}: replayed from its record; the results are equal")
     else:
-        OUT.print(f"run {replayed.run}: the results differ: {replayed.difference}", markup=False)
+        OUT.print(f"run {replayed.run}: the results differ: {replayed.difference}")
 
 
 def search_lines(run: Json) -> Iterator[str]:

@@ -30,4 +30,4 @@ def keep_report(run: str, path: Path | None) -> None:
             "it elsewhere",
             str(path),
         ) from error
-    ERR.print(f"report: {path}", markup=False)
+    ERR.print(f"report: {path}")

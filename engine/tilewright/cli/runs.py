@@ -52,7 +52,7 @@ def runs(
         return
     for one in listed:
         for line in _lines(one):
-            OUT.print(line, markup=False)
+            OUT.print(line)
     more = f" of {count}" if count > len(listed) else ""
     OUT.print(f"{len(listed)}{more} runs; the store takes {size / 1e6:.1f} MB")
 

@@ -30,7 +30,7 @@ def status(form: AsFormat = Format.TEXT) -> None:
     if not found:
         OUT.print("no worker service runs")
     for one in found:
-        OUT.print(line(one), markup=False)
+        OUT.print(line(one))
 
 
 @app.command()
@@ -41,7 +41,7 @@ def stop(form: AsFormat = Format.TEXT) -> None:
         emit_json({"stopped": [dump(one) for one in stopped]})
         return
     for one in stopped:
-        OUT.print(f"stopped process {one.pid}", markup=False)
+        OUT.print(f"stopped process {one.pid}")
     if not stopped:
         OUT.print("no worker service runs")
 

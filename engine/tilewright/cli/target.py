@@ -52,7 +52,7 @@ def target_for(
     )
     chosen = chosen_target(device_names(module), around)
     if chosen.origin in (Origin.FILE, Origin.SETTINGS):
-        ERR.print(f"target {chosen}", markup=False)
+        ERR.print(f"target {chosen}")
     return chosen
 
 

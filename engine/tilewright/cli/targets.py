@@ -145,7 +145,7 @@ def _neuron(one: NeuronChip, shape: str | None, form: Format) -> None:
         emit_json({"target": dump(one)})
         return
     head = f"{one.id}: {one.label}. Figures are of {one.chip}."
-    OUT.print(fill(head, _COLUMNS), markup=False)
+    OUT.print(fill(head, _COLUMNS))
     for name in one.figures:
         doubt = one.uncertain.get(name)
         source = one.sources[name] + (f". Uncertain: {doubt}" if doubt else "")
@@ -180,17 +180,17 @@ def _recommended(
 
 def _show_figures(one: Chip) -> None:
     head = f"{one.id}: {one.label}. Chip-wide figures are of {one.chip}."
-    OUT.print(fill(head, _COLUMNS), markup=False)
+    OUT.print(fill(head, _COLUMNS))
     for name, value, source in _figures(one):
         _show_figure(name, value, source)
 
 
 def _show_figure(name: str, value: object, source: str) -> None:
     line = f"  {_WORDS.get(name, name.replace('_', ' ')):<28}{_worded(value)}"
-    OUT.print(fill(line, _COLUMNS, subsequent_indent=" " * 30), markup=False)
+    OUT.print(fill(line, _COLUMNS, subsequent_indent=" " * 30))
     indent = " " * 6
     told = fill(source, _COLUMNS, initial_indent=indent, subsequent_indent=indent)
-    OUT.print(told, markup=False, style="dim")
+    OUT.print(told, style="dim")
 
 
 def _figures(one: Chip) -> Iterator[tuple[str, object, str]]:
@@ -221,7 +221,7 @@ def _show_recommended(
     extents: tuple[int, ...], dtype: str, configs: Sequence[Mapping[str, Any]]
 ) -> None:
     shape = " x ".join(map(str, extents))
-    OUT.print(f"\nparameters for {shape} in {dtype}, to be tried in this order:", markup=False)
+    OUT.print(f"\nparameters for {shape} in {dtype}, to be tried in this order:")
     names = [name for name in configs[0] if configs[0][name] is not None]
     table = Table(*(name.replace("_", " ") for name in names))
     for config in configs:

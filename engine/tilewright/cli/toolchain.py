@@ -54,7 +54,7 @@ def list_toolchains(form: AsFormat = Format.TEXT) -> None:
 
 def _show(status: ToolStatus) -> None:
     what = status.version if status.found else "not found"
-    OUT.print(f"{status.backend:<6}{status.part:<17}{status.purpose}: {what}", markup=False)
+    OUT.print(f"{status.backend:<6}{status.part:<17}{status.purpose}: {what}")
     told = (
         status.where.replace(str(Path.home()), "~", 1),
         f"knows {' '.join(status.targets)}" if status.targets else "",
@@ -62,22 +62,22 @@ def _show(status: ToolStatus) -> None:
         f"get it: {status.command}" if status.command else "",
     )
     for line in filter(None, told):
-        OUT.print(fill(line, _COLUMNS, **_INDENT), markup=False)
+        OUT.print(fill(line, _COLUMNS, **_INDENT))
 
 
 def _show_targets(compiled: Sequence[str]) -> None:
     every = [str(target) for target in all_targets()]
-    OUT.print(f"\nto machine code: {len(compiled)} of {len(every)} targets", markup=False)
+    OUT.print(f"\nto machine code: {len(compiled)} of {len(every)} targets")
     lacking = [target for target in every if target not in compiled]
     if lacking:
-        OUT.print(fill(f"not for: {' '.join(lacking)}", _COLUMNS, **_INDENT), markup=False)
+        OUT.print(fill(f"not for: {' '.join(lacking)}", _COLUMNS, **_INDENT))
 
 
 def _show_services(running: Sequence[ServiceStatus]) -> None:
     """One line each; ``tilewright service status`` tells more."""
     for one in running:
         said = f"triton {one.triton}" if one.answers else "does not answer"
-        OUT.print(f"worker service: process {one.pid}, {said}", markup=False)
+        OUT.print(f"worker service: process {one.pid}, {said}")
 
 
 @app.command()
@@ -101,11 +101,11 @@ def install(
         return
 
     def say(line: str) -> None:
-        ERR.print(line, markup=False)
+        ERR.print(line)
 
     found = install_xpu(say)
     if form is Format.TEXT:
-        OUT.print(f"xpu: {found.distribution} {found.version} ({found.python})", markup=False)
+        OUT.print(f"xpu: {found.distribution} {found.version} ({found.python})")
     offline = install_ocloc(say)
     if form is Format.JSON:
         emit_json(
@@ -115,7 +115,7 @@ def install(
             }
         )
     else:
-        OUT.print(f"xpu: ocloc {offline.version} ({offline.path})", markup=False)
+        OUT.print(f"xpu: ocloc {offline.version} ({offline.path})")
 
 
 def _say_plan(form: Format) -> None:
@@ -124,4 +124,4 @@ def _say_plan(form: Format) -> None:
         emit_json({"steps": steps})
         return
     for step in steps:
-        OUT.print(f"- {step}", markup=False)
+        OUT.print(f"- {step}")

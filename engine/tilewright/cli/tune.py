@@ -73,7 +73,7 @@ def tune(
     with working(f"ordering {path} for {one}"), launches_of(path, kernel or None, problem, 1) as on:
         orders = list(_orders(path, on, one, wanted))
     for lost, reason in on.left_out:
-        ERR.print(f"{lost}: {reason}", markup=False)
+        ERR.print(f"{lost}: {reason}")
     if not orders:
         raise InputError(
             "no kernel with configurations to rank: none is autotuned, and the tile sizes "
@@ -86,9 +86,9 @@ def tune(
     else:
         for order in orders:
             _print(order, top)
-        OUT.print(f"{_SAID}", markup=False)
+        OUT.print(f"{_SAID}")
         for note in on.notes:
-            OUT.print(f"note: {note}", markup=False)
+            OUT.print(f"note: {note}")
     left = any(not ranked_one.why for order in orders for ranked_one in order.found)
     raise typer.Exit(Exit.DONE if left else Exit.FINDINGS)
 
@@ -243,7 +243,7 @@ class _Compiling:
 
     def _tell(self, done: int, count: int) -> None:
         if ERR.is_terminal and done % 10 == 0:
-            ERR.print(f"{self.kernel}: {done} of {count} compiled", markup=False)
+            ERR.print(f"{self.kernel}: {done} of {count} compiled")
 
 
 def _print(order: _Order, top: int) -> None:
@@ -251,11 +251,10 @@ def _print(order: _Order, top: int) -> None:
     compiled = sum(one.report is not None for one in kept)
     OUT.print(
         f"{order.kernel}: {len(order.found)} configurations of {order.source}, "
-        f"{compiled} compiled; best first",
-        markup=False,
+        f"{compiled} compiled; best first"
     )
     names = [*dict.fromkeys(n for one in kept for n in _chosen(one.setting))]
-    OUT.print(f"configuration: {' '.join(names)}", markup=False)
+    OUT.print(f"configuration: {' '.join(names)}")
     table = Table(
         "",
         Column(no_wrap=True),
@@ -271,12 +270,12 @@ def _print(order: _Order, top: int) -> None:
         table.add_row(str(place), Text(_values(one.setting, names)), *_figures(one))
     OUT.print(table)
     if len(kept) > top:
-        OUT.print(f"{len(kept) - top} more; --top {len(kept)} shows all", markup=False)
+        OUT.print(f"{len(kept) - top} more; --top {len(kept)} shows all")
     _print_left_out([one for one in order.found if one.why])
     for tie in order.ties:
-        OUT.print(f"note: {order.kernel}: {tie}", markup=False)
+        OUT.print(f"note: {order.kernel}: {tie}")
     for note in _notes(kept):
-        OUT.print(f"note: {order.kernel}: {note}", markup=False)
+        OUT.print(f"note: {order.kernel}: {note}")
 
 
 def _chosen(setting: Setting) -> dict[str, int | str]:
@@ -309,7 +308,7 @@ def _print_left_out(out: Sequence[Ranked]) -> None:
         reasons.setdefault(one.why, []).append(str(one.setting))
     for why, settings in sorted(reasons.items(), key=lambda item: -len(item[1])):
         more = f" and {len(settings) - 1} more" if len(settings) > 1 else ""
-        OUT.print(f"left out: {settings[0]}{more}: {why}", markup=False)
+        OUT.print(f"left out: {settings[0]}{more}: {why}")
 
 
 def _notes(kept: Sequence[Ranked]) -> Iterator[str]:

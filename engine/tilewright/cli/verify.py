@@ -154,7 +154,7 @@ def verify(
     kept = not (certify or certificate) or _kept(value, judged, after, certificate)
     answer(value, form, lambda v: _print(v, judged, needed))
     if value["error"]:
-        ERR.print(f"tilewright: {value['error']['message']}", markup=False)
+        ERR.print(f"tilewright: {value['error']['message']}")
         raise typer.Exit(Exit.USAGE)
     raise typer.Exit(Exit.DONE if value["accepted"] and kept else Exit.FINDINGS)
 
@@ -223,14 +223,12 @@ def _print(value: dict[str, Any], judged: Judged, needed: Level) -> None:
     for step in judged.evaluation.steps:
         told = step.message or _figures(step.step, judged.evaluation)
         message = f": {told}" if told else ""
-        OUT.print(f"{step.step.value:12s}{step.status.value}{message}", markup=False)
+        OUT.print(f"{step.step.value:12s}{step.status.value}{message}")
     for note in value["notes"]:
-        OUT.print(f"note: {note}", markup=False)
+        OUT.print(f"note: {note}")
     is_open = value["accepted"] or judged.evaluation.failed is None
     for text in judged.certificate.unverified if is_open else ():
-        OUT.print(f"not verified: {text}", markup=False)
+        OUT.print(f"not verified: {text}")
     verdict = "accepted" if value["accepted"] else "not accepted"
     verdict = "not judged" if value["error"] else verdict
-    OUT.print(
-        f"{verdict}: {judged.evaluation.level.value}, {needed.value} was needed", markup=False
-    )
+    OUT.print(f"{verdict}: {judged.evaluation.level.value}, {needed.value} was needed")

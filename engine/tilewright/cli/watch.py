@@ -87,23 +87,23 @@ class _Text:
 
     def _issues(self, file: Checked) -> None:
         for line in as_lines(file):
-            OUT.print(line, markup=False)
+            OUT.print(line)
         OUT.file.flush()
 
     def gone(self, path: Path) -> None:
-        OUT.print(f"-- {one_line(str(path))} is gone", markup=False)
+        OUT.print(f"-- {one_line(str(path))} is gone")
 
     def fault(self, error: InputError) -> None:
-        ERR.print(f"tilewright: {one_line(str(error))}", markup=False)
+        ERR.print(f"tilewright: {one_line(str(error))}")
 
     def profiling(self, path: Path) -> None:
-        OUT.print(f"-- profiling {one_line(str(path))}", markup=False)
+        OUT.print(f"-- profiling {one_line(str(path))}")
 
     def profiled(self, path: Path, output: str) -> None:
-        OUT.print(output.rstrip(), markup=False)
+        OUT.print(output.rstrip())
 
     def not_profiled(self, path: Path, reason: str) -> None:
-        ERR.print(f"-- {one_line(str(path))}: not profiled: {one_line(reason)}", markup=False)
+        ERR.print(f"-- {one_line(str(path))}: not profiled: {one_line(reason)}")
 
 
 class _Lines:

@@ -1,15 +1,19 @@
-"""Calls of a file in a worker, their answers kept on disk by the file's text."""
+"""The functions of a file that are run, and their calls in a worker, with answers kept on disk."""
 
+import ast
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from tilewright.devices.model import Device, JobStatus
 from tilewright.errors import TilewrightError
-from tilewright.executed.functions import host_functions, space_for
+from tilewright.executed.drafts import Space, space_of
 from tilewright.executed.observations import Run
+from tilewright.executed.parameters import parameters_of
 from tilewright.executed.search import Tried, tried
 from tilewright.home import home
+from tilewright.source.callgraph import CallGraph, call_graph
 from tilewright.source.model import Module
 from tilewright.targets.cache import ReportCache
 from tilewright.targets.keys import content_key
@@ -21,8 +25,58 @@ from tilewright.worker.messages.drafted import (
     RunError,
 )
 
+_SIZES = frozenset(1 << n for n in range(4, 13))
+_MOST_SIZES = 2
 _CALL_S = 2.0
 _START_S = 60.0
+
+
+@dataclass(frozen=True)
+class HostFunction:
+    """A function as a call names it, with its node and the parameters that are not given."""
+
+    name: str
+    node: ast.FunctionDef
+    skip: int = 0
+
+
+def host_functions(module: Module) -> Iterator[HostFunction]:
+    """The functions of the file's own scope that come to a launch, and what autograd applies."""
+    graph = call_graph(module)
+    for name, node in module.host_functions.items():
+        if not _launches(graph, name):
+            continue
+        owner, _, method = name.rpartition(".")
+        if not owner:
+            yield HostFunction(name, node)
+        elif method == "forward" and _is_applied(module, owner):
+            yield HostFunction(f"{owner}.apply", node, 1)
+
+
+def _launches(graph: CallGraph, name: str) -> bool:
+    return any(step.edge.launch is not None for step in graph.reached(name))
+
+
+def _is_applied(module: Module, owner: str) -> bool:
+    """Whether a class is an autograd function, as its bases are written."""
+    for node in module.tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == owner:
+            return any(ast.unparse(base).endswith("Function") for base in node.bases)
+    return False
+
+
+def space_for(module: Module, function: HostFunction) -> Space:
+    """The drafts of a function's calls."""
+    parameters = parameters_of(module, function.node, skip=function.skip)
+    lines = tuple(module.text.splitlines())
+    return space_of(function.name, parameters, lines, _tiles(function.node))
+
+
+def _tiles(function: ast.FunctionDef) -> tuple[int, ...]:
+    """The powers of two among a function's literals that tiles may have, in order."""
+    found = (n.value for n in ast.walk(function) if isinstance(n, ast.Constant))
+    sizes = (n for n in found if type(n) is int and n in _SIZES)
+    return tuple(dict.fromkeys(sizes))[:_MOST_SIZES]
 
 
 class NotImportedError(TilewrightError):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
 
 from tilewright.errors import InputError, Stopped
+from tilewright.home import home
 from tilewright.models.budget import Budget, Permit
 from tilewright.models.endpoint import Endpoint, Loop, OnText
 from tilewright.models.faults import Fault, FaultError, PassingError, shown
@@ -29,7 +33,6 @@ from tilewright.models.model import (
     Spent,
 )
 from tilewright.models.prices import Price, is_local, price_of
-from tilewright.models.replies import Replies
 from tilewright.models.settings import Ensemble, missing_price
 from tilewright.models.wire import (
     OUTPUT_LIMITS,
@@ -40,6 +43,8 @@ from tilewright.models.wire import (
     tokens_about,
     tokens_at_most,
 )
+from tilewright.serialize import dump, load
+from tilewright.targets.cache import ReportCache
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
@@ -47,6 +52,9 @@ _LONGEST_WISH = 120.0
 _LONGEST_LIST = 10.0
 _NOTHING = Usage(0, 0, 0)
 _NOTHING_SPENT = Spent()
+_MOST = 65_536
+_MEGABYTE = 1_000_000
+_PRIVATE = 0o700
 
 
 @dataclass(frozen=True)
@@ -419,3 +427,36 @@ def _is_charged(error: BaseException) -> bool:
     if isinstance(error, PassingError):
         return error.charged
     return not isinstance(error, ModelUnavailableError | InputError)
+
+
+class Replies:
+    """Below ``$TILEWRIGHT_HOME/replies``; only the user can read them.
+
+    Args:
+        megabytes: of all files together; the oldest are dropped.
+    """
+
+    def __init__(self, megabytes: int) -> None:
+        folder = home() / "replies"
+        folder.mkdir(mode=_PRIVATE, exist_ok=True)
+        folder.chmod(_PRIVATE)
+        self._cache = ReportCache(folder, _MOST, megabytes * _MEGABYTE, prune_every=16)
+
+    def get(self, request: CallRequest) -> Reply | None:
+        """The reply to the same request at the same endpoint, marked as one from the cache."""
+        kept = self._cache.get(_key(request))
+        if kept is None:
+            return None
+        try:
+            reply = load(Reply, kept.get("reply"))
+        except ValidationError:
+            return None
+        return replace(reply, from_cache=True, dollars=0.0, seconds=0.0)
+
+    def put(self, request: CallRequest, reply: Reply) -> None:
+        """Keep a reply; raises OSError where there is no room."""
+        self._cache.put(_key(request), {"reply": dump(reply)})
+
+
+def _key(request: CallRequest) -> str:
+    return hashlib.sha256(f"{request.choice.base_url}\n{request.key()}".encode()).hexdigest()

@@ -12,7 +12,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.values import Access, Flow, Value
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
     argument,
@@ -32,7 +32,8 @@ from tilewright.rewrites.scope import (
 from tilewright.source.model import Kernel, Module
 
 
-def _hoist_load(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("loop_invariant_code", "Load once, before the loop", Numerics.EXACT)
+def hoist_load(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = kernel_of(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
@@ -161,7 +162,8 @@ def _moved(patch: Patch, loop: ast.For, group: list[ast.stmt]) -> str:
     return patch.apply()
 
 
-def _reuse_load(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("redundant_computation", "Use the value that was loaded already", Numerics.EXACT)
+def reuse_load(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = kernel_of(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
@@ -211,21 +213,3 @@ def _known_equal(
         first = loads.get(finding.related[0].range)
         if finding.range == where and first is not None and access.result is not None:
             yield first, access.result
-
-
-REWRITES = (
-    Rewrite(
-        name="hoist_load",
-        issue="loop_invariant_code",
-        title="Load once, before the loop",
-        numerics=Numerics.EXACT,
-        apply=_hoist_load,
-    ),
-    Rewrite(
-        name="reuse_load",
-        issue="redundant_computation",
-        title="Use the value that was loaded already",
-        numerics=Numerics.EXACT,
-        apply=_reuse_load,
-    ),
-)

@@ -10,7 +10,7 @@ from tilewright.rewrites.calls import imports, local_name, remove_keywords
 from tilewright.rewrites.configs import Value, config_source
 from tilewright.rewrites.edit import Patch, first_line
 from tilewright.rewrites.grid import WrittenGrid, division, factors, meta_key, written_grid
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
     argument_facts,
@@ -43,7 +43,13 @@ class _Choice:
     options: dict[str, Value]
 
 
-def _add_autotune(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite(
+    "missing_autotune",
+    "Autotune over configurations that suit the chip",
+    Numerics.REASSOCIATING,
+    needs_launch=True,
+)
+def add_autotune(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = kernel_of(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
@@ -308,15 +314,3 @@ def _decorator(
         ")",
     ]
     return "".join(f"{indent}{line}{patch.newline}" for line in lines)
-
-
-REWRITES = (
-    Rewrite(
-        name="add_autotune",
-        issue="missing_autotune",
-        title="Autotune over configurations that suit the chip",
-        numerics=Numerics.REASSOCIATING,
-        apply=_add_autotune,
-        needs_launch=True,
-    ),
-)

@@ -6,7 +6,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.scope import (
     assignments,
     at_issue,
@@ -31,7 +31,8 @@ _LARGE = 20.0
 """Where torch.nn.functional.softplus gives its argument back: 1 + exp(20) is exp(20) in fp32."""
 
 
-def _stable_tanh(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("unstable_tanh", "Write tanh so that it cannot overflow", Numerics.REASSOCIATING)
+def stable_tanh(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = kernel_of(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
@@ -135,7 +136,8 @@ def _drop_unused_exponentials(kernel: Kernel, patch: Patch, ratio: ast.BinOp) ->
                 patch.delete_lines(sets[0])
 
 
-def _wide_offsets(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("int32_offset_overflow", "Compute the offset in 64 bits", Numerics.EXACT)
+def wide_offsets(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """A program id in 64 bits makes every product with it 64 bits wide."""
     kernel = kernel_of(module, issue)
     if kernel is None:
@@ -169,7 +171,8 @@ def _ids_behind(module: Module, kernel: Kernel, issue: Issue) -> list[tuple[str,
     return found
 
 
-def _call_method(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("method_not_called", "Call the method", Numerics.EXACT)
+def call_method(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """``x.is_contiguous()`` where the method itself is asked."""
     nodes = [n for n in ast.walk(module.tree) if isinstance(n, ast.Attribute)]
     asked = [n for n in nodes if module.index.range_of(n) == issue.range]
@@ -182,7 +185,8 @@ def _call_method(module: Module, issue: Issue, context: AnalysisContext) -> str 
     return patch.apply()
 
 
-def _add_barrier(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("missing_barrier", "Wait for the other threads before the load", Numerics.EXACT)
+def add_barrier(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """A barrier in front of the statement that reads back what other threads stored."""
     kernel = kernel_of(module, issue)
     if kernel is None:
@@ -213,7 +217,8 @@ def _waits_before(module: Module, kernel: Kernel, statement: ast.stmt) -> bool:
     return isinstance(before, ast.Expr) and is_tl_call(module, before.value, "debug_barrier")
 
 
-def _guard_softplus(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("unstable_softplus", "Take the argument itself where it is large", Numerics.REASSOCIATING)
+def guard_softplus(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """The argument itself where the exponential would overflow, as torch's softplus has it."""
     kernel = kernel_of(module, issue)
     if kernel is None:
@@ -254,42 +259,3 @@ def softplus_argument(module: Module, call: ast.Call) -> ast.expr | None:
         if isinstance(power, ast.Call) and is_tl_call(module, power, exp):
             return power.args[0] if len(power.args) == 1 and not power.keywords else None
     return None
-
-
-REWRITES = (
-    Rewrite(
-        name="stable_tanh",
-        issue="unstable_tanh",
-        title="Write tanh so that it cannot overflow",
-        numerics=Numerics.REASSOCIATING,
-        apply=_stable_tanh,
-    ),
-    Rewrite(
-        name="wide_offsets",
-        issue="int32_offset_overflow",
-        title="Compute the offset in 64 bits",
-        numerics=Numerics.EXACT,
-        apply=_wide_offsets,
-    ),
-    Rewrite(
-        name="call_method",
-        issue="method_not_called",
-        title="Call the method",
-        numerics=Numerics.EXACT,
-        apply=_call_method,
-    ),
-    Rewrite(
-        name="add_barrier",
-        issue="missing_barrier",
-        title="Wait for the other threads before the load",
-        numerics=Numerics.EXACT,
-        apply=_add_barrier,
-    ),
-    Rewrite(
-        name="guard_softplus",
-        issue="unstable_softplus",
-        title="Take the argument itself where it is large",
-        numerics=Numerics.REASSOCIATING,
-        apply=_guard_softplus,
-    ),
-)

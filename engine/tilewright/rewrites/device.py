@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import add_after
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.pointers import pointer_of
 from tilewright.rewrites.scope import (
     argument,
@@ -26,7 +26,9 @@ from tilewright.source.model import Kernel, Module
 _NARROW_ACCUMULATION = ("*i8", "*u8", "*fp64")
 
 
-def _accumulate_in_dot(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+# Hopper sums fp8 products with fewer bits than fp32.
+@rewrite("dot_accumulator", "Accumulate inside tl.dot", Numerics.PRECISION_REDUCING)
+def dot_accumulator(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = kernel_of(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
@@ -109,7 +111,8 @@ def _is_float32_tile(module: Module, value: ast.expr) -> bool:
     return False
 
 
-def _sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("sigmoid_slow_exp", "Use tl.sigmoid", Numerics.EXACT)
+def sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = kernel_of(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
@@ -181,22 +184,3 @@ def _negated(patch: Patch, exponent: ast.expr) -> str:
     if isinstance(first, ast.UnaryOp) and isinstance(first.op, ast.USub) and bare:
         return source[1:].lstrip()
     return f"-({source})"
-
-
-REWRITES = (
-    Rewrite(
-        name="dot_accumulator",
-        issue="dot_accumulator",
-        title="Accumulate inside tl.dot",
-        # Hopper sums fp8 products with fewer bits than fp32.
-        numerics=Numerics.PRECISION_REDUCING,
-        apply=_accumulate_in_dot,
-    ),
-    Rewrite(
-        name="sigmoid",
-        issue="sigmoid_slow_exp",
-        title="Use tl.sigmoid",
-        numerics=Numerics.EXACT,
-        apply=_sigmoid,
-    ),
-)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
     argument_facts,
@@ -39,7 +39,13 @@ class _Cast:
     statement: ast.stmt | None = None
 
 
-def _drop_upcasts(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite(
+    "dtype_precision",
+    "Multiply in the operands' own 16-bit type",
+    Numerics.REASSOCIATING,
+    needs_launch=True,
+)
+def drop_dot_upcasts(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """Products of two 16-bit floats are exact in fp32 (11 + 11 <= 24 bits of significand).
 
     The tensor unit multiplies them exactly and sums in fp32, so dropping the casts changes the
@@ -185,7 +191,13 @@ def _remove(patch: Patch, cast: _Cast) -> bool:
     return True
 
 
-def _narrow_float64(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite(
+    "dtype_float64",
+    "Compute in fp32 instead of fp64",
+    Numerics.PRECISION_REDUCING,
+    needs_launch=True,
+)
+def narrow_float64(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = module.kernel(issue.kernel) if issue.kernel else module.kernel_at(issue.range.line)
     if kernel is None or not kernel.range.contains(issue.range.line, issue.range.column):
         return Refusal("fp64 in host code may be the caller's choice")
@@ -244,23 +256,3 @@ def _clamp(patch: Patch, node: ast.BinOp) -> None:
     prefix = patch.source(call.func).rpartition(".")[0]
     patch.splice(start, start, f"{prefix}.maximum(" if prefix else "maximum(")
     patch.splice(end, end, ", 0.0)")
-
-
-REWRITES = (
-    Rewrite(
-        name="drop_dot_upcasts",
-        issue="dtype_precision",
-        title="Multiply in the operands' own 16-bit type",
-        numerics=Numerics.REASSOCIATING,
-        apply=_drop_upcasts,
-        needs_launch=True,
-    ),
-    Rewrite(
-        name="narrow_float64",
-        issue="dtype_float64",
-        title="Compute in fp32 instead of fp64",
-        numerics=Numerics.PRECISION_REDUCING,
-        apply=_narrow_float64,
-        needs_launch=True,
-    ),
-)

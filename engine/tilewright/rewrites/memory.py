@@ -6,7 +6,7 @@ import re
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.scope import (
     Scope,
     argument_facts,
@@ -27,7 +27,8 @@ _INTEGER_TYPE = re.compile(r"int|u?int(8|16|32|64)|[iu](8|16|32|64)")
 _CLOCKS = ("time.", "torch.cuda.Event", "torch.xpu.Event", "triton.testing.")
 
 
-def _drop_synchronize(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("device_host_sync", "Remove the synchronization", Numerics.EXACT)
+def drop_synchronize(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     calls = [n for n in ast.walk(module.tree) if module.names.is_call(n, *_SYNCHRONIZE)]
     found = at_issue(module, issue, calls)
     if not found:
@@ -82,7 +83,8 @@ def _asks(name: str) -> bool:
     return name.startswith(("is_", "has_"))
 
 
-def _constexpr_stride(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("stride_one_runtime", "Make the stride of 1 a constexpr", Numerics.EXACT)
+def constexpr_stride(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """A constexpr 1 is folded ahead of time.
 
     Triton's JIT folds a plain integer argument that equals 1, but not one with an annotated type
@@ -145,21 +147,3 @@ def _is_integer_type(module: Module, annotation: ast.expr) -> bool:
     else:
         name = module.names.resolve(annotation) or ""
     return _INTEGER_TYPE.fullmatch(name.removeprefix("triton.language.")) is not None
-
-
-REWRITES = (
-    Rewrite(
-        name="constexpr_stride",
-        issue="stride_one_runtime",
-        title="Make the stride of 1 a constexpr",
-        numerics=Numerics.EXACT,
-        apply=_constexpr_stride,
-    ),
-    Rewrite(
-        name="drop_synchronize",
-        issue="device_host_sync",
-        title="Remove the synchronization",
-        numerics=Numerics.EXACT,
-        apply=_drop_synchronize,
-    ),
-)

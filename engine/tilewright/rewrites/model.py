@@ -1,8 +1,9 @@
-"""What a deterministic rewrite is."""
+"""What a deterministic rewrite is, and the table of all that are registered."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from types import ModuleType
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.source.model import Module
@@ -23,6 +24,9 @@ class Refusal:
     reason: str
 
 
+Apply = Callable[[Module, Issue, AnalysisContext], str | Refusal]
+
+
 @dataclass(frozen=True)
 class Rewrite:
     """A rewrite of one issue.
@@ -39,5 +43,30 @@ class Rewrite:
     issue: str
     title: str
     numerics: Numerics
-    apply: Callable[[Module, Issue, AnalysisContext], str | Refusal]
+    apply: Apply
     needs_launch: bool = False
+
+
+_OF_MODULE: dict[str, list[Rewrite]] = {}
+
+
+def rewrite(
+    issue: str, title: str, numerics: Numerics, *, name: str = "", needs_launch: bool = False
+) -> Callable[[Apply], Apply]:
+    """Register a function as a rewrite; the arguments are the attributes of ``Rewrite``.
+
+    Args:
+        name: the function's name unless it rewrites several issues.
+    """
+
+    def register(apply: Apply) -> Apply:
+        made = Rewrite(name or apply.__name__, issue, title, numerics, apply, needs_launch)
+        _OF_MODULE.setdefault(apply.__module__, []).append(made)
+        return apply
+
+    return register
+
+
+def rewrites_of(*modules: ModuleType) -> tuple[Rewrite, ...]:
+    """The rewrites that modules define, in their order."""
+    return tuple(one for module in modules for one in _OF_MODULE.get(module.__name__, ()))

@@ -8,7 +8,7 @@ from tilewright.rewrites.calls import append_keywords, remove_dict_keys, remove_
 from tilewright.rewrites.configs import config_calls
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.grid import meta_keys, written_grid
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.rows import warps_for_row
 from tilewright.rewrites.scope import argument_facts, kernel_of
 from tilewright.rewrites.tiles import TileKind, Tunable, coverage, tunable
@@ -29,7 +29,10 @@ def _launch_of(module: Module, issue: Issue, kernel: Kernel) -> Launch | Refusal
     return Refusal(f"{kernel.name} has {len(launches)} launches and the issue is at none of them")
 
 
-def _drop_duplicate(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("autotune_duplicate_params", "Let the autotuner alone pass its parameters", Numerics.EXACT)
+def drop_duplicate_argument(
+    module: Module, issue: Issue, context: AnalysisContext
+) -> str | Refusal:
     kernel = _issue_kernel(module, issue)
     configs = kernel.autotune.configs if kernel and kernel.autotune else None
     if kernel is None or configs is None:
@@ -64,7 +67,8 @@ def _issue_kernel(module: Module, issue: Issue) -> Kernel | None:
     return module.kernel(names[0]) if names else None
 
 
-def _large_registers(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("missing_grf_mode", "Ask for 256 registers a thread", Numerics.EXACT)
+def large_registers(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = _issue_kernel(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
@@ -110,7 +114,8 @@ def _add_key(patch: Patch, node: ast.Dict, key: str, value: str) -> None:
         patch.splice(start, end, f'{{"{key}": {value}}}')
 
 
-def _drop_foreign(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("device_option_on_wrong_backend", "Remove the option of another backend", Numerics.EXACT)
+def drop_foreign_option(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = _issue_kernel(module, issue)
     if kernel is None or context.target is None:
         return Refusal("there is no target to judge the options by")
@@ -131,7 +136,8 @@ def _drop_foreign(module: Module, issue: Issue, context: AnalysisContext) -> str
     return text
 
 
-def _state_warps(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("suboptimal_warps", "State num_warps for this tile", Numerics.REASSOCIATING)
+def state_warps(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = _issue_kernel(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
@@ -162,35 +168,3 @@ def _warps(found: Tunable, context: AnalysisContext) -> int | None:
         return 8 if sizes["m"] * sizes["n"] >= _LARGE_TILE else 4
     size = sizes.get("row") or sizes.get("block")
     return None if size is None else warps_for_row(size)
-
-
-REWRITES = (
-    Rewrite(
-        name="drop_foreign_option",
-        issue="device_option_on_wrong_backend",
-        title="Remove the option of another backend",
-        numerics=Numerics.EXACT,
-        apply=_drop_foreign,
-    ),
-    Rewrite(
-        name="state_warps",
-        issue="suboptimal_warps",
-        title="State num_warps for this tile",
-        numerics=Numerics.REASSOCIATING,
-        apply=_state_warps,
-    ),
-    Rewrite(
-        name="large_registers",
-        issue="missing_grf_mode",
-        title="Ask for 256 registers a thread",
-        numerics=Numerics.EXACT,
-        apply=_large_registers,
-    ),
-    Rewrite(
-        name="drop_duplicate_argument",
-        issue="autotune_duplicate_params",
-        title="Let the autotuner alone pass its parameters",
-        numerics=Numerics.EXACT,
-        apply=_drop_duplicate,
-    ),
-)

@@ -13,7 +13,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import append_keywords, imports, local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.padding import masked_around
 from tilewright.rewrites.row_loops import Masking, RowLoop, RowPasses, row_loops, row_passes
 from tilewright.rewrites.scope import (
@@ -43,7 +43,13 @@ def warps_for_row(elements: int) -> int:
     return 8 if elements <= 8192 else 16
 
 
-def _single_pass(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite(
+    "multi_pass_row",
+    "Read the row once and keep it in registers",
+    Numerics.REASSOCIATING,
+    needs_launch=True,
+)
+def single_pass_row(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = kernel_of(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
@@ -222,15 +228,3 @@ def _drop_unused(module: Module, launch: Launch, given: ast.expr, patch: Patch) 
         case [ast.Assign(targets=[ast.Name()], value=ast.Constant()) as only]:
             if len(uses(scope, given.id)) == 1 and patch.owns_lines(only):
                 patch.delete_lines(only)
-
-
-REWRITES = (
-    Rewrite(
-        name="single_pass_row",
-        issue="multi_pass_row",
-        title="Read the row once and keep it in registers",
-        numerics=Numerics.REASSOCIATING,
-        apply=_single_pass,
-        needs_launch=True,
-    ),
-)

@@ -11,7 +11,7 @@ from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import append_keywords, append_parameter, fresh_name, local_name
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.grid import WrittenGrid, division, meta_key, written_grid
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.scope import (
     argument,
     is_tl_call,
@@ -49,7 +49,8 @@ class _Plan:
     columns: _Axis
 
 
-def _group_programs(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("no_swizzling", "Visit tiles in groups that share the cache", Numerics.EXACT)
+def group_programs(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     kernel = kernel_of(module, issue)
     if kernel is None:
         return Refusal("the issue names no kernel of this file")
@@ -196,14 +197,3 @@ def _flatten_grid(plan: _Plan, patch: Patch) -> None:
         for axis in axes
     )
     patch.replace(plan.grid.tuple_node, f"({product},)")
-
-
-REWRITES = (
-    Rewrite(
-        name="group_programs",
-        issue="no_swizzling",
-        title="Visit tiles in groups that share the cache",
-        numerics=Numerics.EXACT,
-        apply=_group_programs,
-    ),
-)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tilewright.evaluation.model import (
     Candidate,
@@ -25,11 +25,23 @@ from tilewright.search.draws import rng
 from tilewright.search.grade import Grade, Grader
 from tilewright.search.gradient import Gradient
 from tilewright.search.idea_source import IdeaSource
-from tilewright.search.judge import Judge
 from tilewright.search.menu import Menu
 from tilewright.search.node import Node, Slot, State
 from tilewright.search.population import Place, Placement, Population
 from tilewright.search.spec import StrategySpec
+
+
+class Judge(Protocol):
+    """Says what a text is worth; called from several threads at once."""
+
+    def judge(self, text: str, parent: str, thorough: bool) -> Evaluation:
+        """The evaluation of ``text`` with its speed against ``parent``, another text.
+
+        Args:
+            thorough: whether every check is made even of what is not faster.
+        """
+        ...
+
 
 EMPTY_GENERATIONS = 3
 """In a row without an evaluation: what comes repeats what was tried, or gives no text."""

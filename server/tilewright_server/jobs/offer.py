@@ -212,7 +212,7 @@ def _write(source: Path, text: str, data: Any) -> str:
         parse_certificate,
         write_certificate,
     )
-    from tilewright.certificates.precedence import better_at
+    from tilewright.certificates.staleness import better_at
 
     place = default_place(source)
     try:

@@ -5,11 +5,15 @@ a kernel does not matter. A value at a loop's head is evaluated from what enters
 body adds what it increments it by.
 """
 
-from collections.abc import Callable, Mapping
+import ast
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from weakref import WeakMethod
 
 import tilewright.analysis.tiles.affine as affine
+from tilewright.analysis.tiles.arithmetic import tensor_type
 from tilewright.analysis.tiles.extents import single_axis
+from tilewright.analysis.tiles.joins import settled
 from tilewright.analysis.tiles.model import (
     Affine,
     Constant,
@@ -20,8 +24,7 @@ from tilewright.analysis.tiles.model import (
 )
 from tilewright.analysis.tiles.polynomial import Polynomial
 from tilewright.analysis.tiles.types import WEAK, bits, is_float, is_int
-from tilewright.analysis.tiles.variables import Variables
-from tilewright.analysis.values import Called, Flow, Loop, Value
+from tilewright.analysis.values import Called, Definition, Flow, Loop, Value
 
 UNKNOWN = TileFacts(Kind.UNKNOWN)
 
@@ -317,3 +320,72 @@ def constexpr(constant: Constant | None, form: Affine | None = None) -> TileFact
 def is_integer(facts: TileFacts) -> bool:
     """Whether arithmetic on it is on integers."""
     return is_int(facts.dtype) or (facts.dtype == WEAK and facts.affine is not None)
+
+
+class Variables:
+    """Which expressions of a kernel go through a plain assignment."""
+
+    def __init__(self, flow: Flow, facts: Callable[[Value], TileFacts]) -> None:
+        self._facts = WeakMethod(facts)  # Its object holds this one.
+        self._names = frozenset(
+            name for name, found in flow.definitions.items() if all(map(_is_plain, found))
+        )
+        self._flow = flow
+        self._operations: dict[Value, ast.BinOp] | None = None
+
+    def seen(self, node: ast.expr, facts: TileFacts) -> TileFacts:
+        """Facts of an expression, where the compiler has a scalar instead of a number."""
+        if facts.kind is not Kind.CONSTEXPR or not self._is_variable(node):
+            return facts
+        return _as_scalar(facts)
+
+    def named(self, name: str, facts: TileFacts) -> TileFacts:
+        """Facts of a name behind its assignment."""
+        return _as_scalar(facts) if name in self._names else facts
+
+    def operands(
+        self, value: Value, left: TileFacts, right: TileFacts
+    ) -> tuple[TileFacts, TileFacts]:
+        """Both sides of an operation, as the compiler has them."""
+        if self._operations is None:
+            self._operations = {
+                v: node for node, v in self._flow.values.items() if isinstance(node, ast.BinOp)
+            }
+        node = self._operations.get(value)
+        if node is None:
+            return left, right
+        return self.seen(node.left, left), self.seen(node.right, right)
+
+    def _is_variable(self, node: ast.expr) -> bool:
+        return bool(self._names) and any(self._names_in(node))
+
+    def _names_in(self, node: ast.AST) -> Iterator[bool]:
+        """Whether each name that a number is computed from was assigned; types have none."""
+        if isinstance(node, ast.Name):
+            yield node.id in self._names and self._is_number(node)
+        elif isinstance(node, ast.Call):
+            for given in (*node.args, *(k.value for k in node.keywords)):
+                yield from self._names_in(given)
+        elif not isinstance(node, ast.Attribute):
+            for child in ast.iter_child_nodes(node):
+                yield from self._names_in(child)
+
+    def _is_number(self, node: ast.Name) -> bool:
+        """Whether a name holds a number here, other than the parameter of that name."""
+        value = self._flow.values.get(node)
+        if value is None or (value.op == "param" and value.detail == node.id):
+            return False
+        find = self._facts()
+        assert find is not None
+        facts = find(value)
+        return facts.kind is Kind.CONSTEXPR and _as_scalar(facts) is not facts
+
+
+def _is_plain(definition: Definition) -> bool:
+    return isinstance(definition.statement, ast.Assign | ast.AugAssign)
+
+
+def _as_scalar(facts: TileFacts) -> TileFacts:
+    if facts.constant is not None and not isinstance(facts.constant.value, int | float):
+        return facts
+    return settled(facts, tensor_type(facts))

@@ -1,6 +1,6 @@
 """Rewrites of NKI kernels: of what breaks a rule of the language, and of what costs time."""
 
-from tilewright.rewrites.model import Rewrite
+from tilewright.rewrites.model import rewrites_of
 from tilewright.rewrites.nki import (
     functions,
     fusions,
@@ -13,14 +13,6 @@ from tilewright.rewrites.nki import (
     widths,
 )
 
-REWRITES: tuple[Rewrite, ...] = (
-    *indices.REWRITES,
-    *traced_python.REWRITES,
-    *operands.REWRITES,
-    *loops.REWRITES,
-    *motion.REWRITES,
-    *functions.REWRITES,
-    *fusions.REWRITES,
-    *matmuls.REWRITES,
-    *widths.REWRITES,
+REWRITES = rewrites_of(
+    indices, traced_python, operands, loops, motion, functions, fusions, matmuls, widths
 )

@@ -14,7 +14,7 @@ from tilewright.analysis.nki import Operation, View
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     Link,
@@ -35,7 +35,8 @@ from tilewright.source.model import Module
 _INVERSES = (ISA + "reciprocal", NL + "reciprocal", NL + "divide")
 
 
-def _rsqrt(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("nki_sqrt_then_reciprocal", "Use rsqrt", Numerics.REASSOCIATING)
+def nki_rsqrt(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """The reciprocal of a square root is one function of the Scalar engine."""
     site = site_of(module, issue)
     used = _inverse(site) if site else None
@@ -67,7 +68,12 @@ def _inverse(site: StatementSite) -> Operation | None:
     return next((o for o in site.named(*_INVERSES) if inverted(o) is not None), None)
 
 
-def _sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite(
+    "nki_sigmoid_by_hand",
+    "Use sigmoid, or silu where it is multiplied by its argument",
+    Numerics.REASSOCIATING,
+)
+def nki_sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """``1 / (1 + exp(-x))`` is sigmoid, and ``x`` times it, where that is its use, silu."""
     site = site_of(module, issue)
     used = _inverse(site) if site else None
@@ -134,21 +140,3 @@ def _multiplies(operation: Operation) -> bool:
 def _factors(operation: Operation) -> list[View]:
     names = ("data1", "data2", "x", "y")
     return [operation.operands[name] for name in names if name in operation.operands]
-
-
-REWRITES = (
-    Rewrite(
-        name="nki_rsqrt",
-        issue="nki_sqrt_then_reciprocal",
-        title="Use rsqrt",
-        numerics=Numerics.REASSOCIATING,
-        apply=_rsqrt,
-    ),
-    Rewrite(
-        name="nki_sigmoid",
-        issue="nki_sigmoid_by_hand",
-        title="Use sigmoid, or silu where it is multiplied by its argument",
-        numerics=Numerics.REASSOCIATING,
-        apply=_sigmoid,
-    ),
-)

@@ -10,7 +10,7 @@ from tilewright.analysis.nki import LoopKind, Operation, Storage
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     Link,
@@ -47,7 +47,12 @@ def _is_single(operation: Operation) -> bool:
     )
 
 
-def _fold_into_activation(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite(
+    "nki_unfused_activation",
+    "Pass the factor or the shift to the activation",
+    Numerics.REASSOCIATING,
+)
+def nki_activation_operand(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """``op((data * s) + b)`` in one pass of the Scalar engine."""
     site = site_of(module, issue)
     used = next(site.named(ISA + "activation"), None) if site else None
@@ -105,7 +110,12 @@ def _is_one(operation: Operation, parameter: str) -> bool:
     return isinstance(node, ast.Constant) and node.value == 1
 
 
-def _merge_tensor_scalar(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite(
+    "nki_unfused_tensor_scalar",
+    "Apply both operations in one tensor_scalar",
+    Numerics.REASSOCIATING,
+)
+def nki_two_op_scalar(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """Two tensor_scalar with one operation each become one with two."""
     site = site_of(module, issue)
     used = next((o for o in site.named(ISA + "tensor_scalar")), None) if site else None
@@ -136,7 +146,8 @@ def _engine(patch: Patch, operation: Operation) -> str:
     return source(patch, operation, "engine") if "engine" in operation.given else ""
 
 
-def _tensor_scalar(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("nki_broadcast_tensor_tensor", "Pass the column to tensor_scalar", Numerics.EXACT)
+def nki_column_operand(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """tensor_tensor with a column that is spread: tensor_scalar takes the column as it is."""
     site = site_of(module, issue)
     used = next(site.named(ISA + "tensor_tensor"), None) if site else None
@@ -176,7 +187,8 @@ def _column(site: StatementSite, patch: Patch, call: ast.Call) -> str:
     return patch.source(call.args[0] if keyword is None else keyword)
 
 
-def _sum_with_activation(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("nki_unfused_reduction", "Add up in the activation", Numerics.REASSOCIATING)
+def nki_activation_sum(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """The Scalar engine adds up what it writes: activation and tensor_reduce become one."""
     site = site_of(module, issue)
     used = next(site.named(ISA + "tensor_reduce", NL + "sum"), None) if site else None
@@ -259,7 +271,14 @@ def _allocated_before(
     return move_before(patch, place, made.statement)
 
 
-def _multiply_add(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite(
+    "nki_unfused_tensor_tensor",
+    "Apply both operations in one scalar_tensor_tensor",
+    Numerics.REASSOCIATING,
+)
+def nki_scalar_tensor_tensor(
+    module: Module, issue: Issue, context: AnalysisContext
+) -> str | Refusal:
     """A tensor_scalar that feeds a tensor_tensor: scalar_tensor_tensor does both in one pass."""
     site = site_of(module, issue)
     added = next((o for o in site.operations if is_added(o)), None) if site else None
@@ -316,42 +335,3 @@ def _joined(site: StatementSite, link: Link, name: str, other: str) -> str | Ref
     arguments += others(patch, used, "data1", "data2", "op")
     put_call(patch, used, prefix(patch, used) + "scalar_tensor_tensor", {}, arguments)
     return drop_producer(site, patch, link) or patch.apply()
-
-
-REWRITES = (
-    Rewrite(
-        name="nki_activation_operand",
-        issue="nki_unfused_activation",
-        title="Pass the factor or the shift to the activation",
-        numerics=Numerics.REASSOCIATING,
-        apply=_fold_into_activation,
-    ),
-    Rewrite(
-        name="nki_two_op_scalar",
-        issue="nki_unfused_tensor_scalar",
-        title="Apply both operations in one tensor_scalar",
-        numerics=Numerics.REASSOCIATING,
-        apply=_merge_tensor_scalar,
-    ),
-    Rewrite(
-        name="nki_column_operand",
-        issue="nki_broadcast_tensor_tensor",
-        title="Pass the column to tensor_scalar",
-        numerics=Numerics.EXACT,
-        apply=_tensor_scalar,
-    ),
-    Rewrite(
-        name="nki_activation_sum",
-        issue="nki_unfused_reduction",
-        title="Add up in the activation",
-        numerics=Numerics.REASSOCIATING,
-        apply=_sum_with_activation,
-    ),
-    Rewrite(
-        name="nki_scalar_tensor_tensor",
-        issue="nki_unfused_tensor_tensor",
-        title="Apply both operations in one scalar_tensor_tensor",
-        numerics=Numerics.REASSOCIATING,
-        apply=_multiply_add,
-    ),
-)

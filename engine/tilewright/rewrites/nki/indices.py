@@ -11,7 +11,7 @@ from tilewright.analysis.nki.model import Operation
 from tilewright.analysis.nki.parameters import annotated_shape
 from tilewright.analysis.nki.values import Array
 from tilewright.rewrites.calls import append_keywords, local_name
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.nki.sites import Site, at_site, in_parentheses, moved, parts_of
 from tilewright.rewrites.scope import keyword, literal_int
 
@@ -19,8 +19,9 @@ _AXES = ("[:, None]", "[None, :]")
 _TRANSFERS = (NL + "load", NL + "store")
 
 
+@rewrite("nki_bare_arange", "Add the second dimension of the index", Numerics.EXACT)
 @at_site
-def _orient_arange(site: Site) -> Refusal | None:
+def orient_arange(site: Site) -> Refusal | None:
     """Say along which dimension of the tile a one-dimensional arange runs."""
     part = site.node(ast.expr)
     owner = next((s for s, _ in site.flow.subscripts if part in parts_of(s)), None)
@@ -56,8 +57,9 @@ def _lane_axis(site: Site, part: ast.expr) -> int | None:
     return axes.pop() if len(axes) == 1 else None
 
 
+@rewrite("nki_mixed_indexing", "Write the slice as an index array", Numerics.EXACT)
 @at_site
-def _slice_to_arange(site: Site) -> Refusal | None:
+def slice_to_arange(site: Site) -> Refusal | None:
     """Write the slice of a mixed subscript as an index array."""
     node = site.node(ast.Subscript)
     if node is None:
@@ -110,8 +112,9 @@ def _side(site: Site, node: ast.Subscript, part: ast.expr) -> str | None:
     return None if number is None else str(number)
 
 
+@rewrite("nki_missing_index", "Index the remaining dimension with 0", Numerics.EXACT)
 @at_site
-def _fill_missing_index(site: Site) -> Refusal | None:
+def fill_missing_index(site: Site) -> Refusal | None:
     """Index the last dimension, of one element, with 0."""
     statement = site.node(ast.stmt)
     for operation in site.operations(statement):
@@ -128,8 +131,9 @@ def _fill_missing_index(site: Site) -> Refusal | None:
     return moved()
 
 
+@rewrite("nki_index_out_of_bounds", "Mask the indices beyond the tensor", Numerics.EXACT)
 @at_site
-def _bound_index(site: Site) -> Refusal | None:
+def bound_index(site: Site) -> Refusal | None:
     """Mask a transfer so that its index stays inside the tensor."""
     node = site.node(ast.Subscript)
     transfer = next((o for o in site.flow.operations if node is not None and _moves(o, node)), None)
@@ -168,8 +172,13 @@ def _beyond(site: Site, transfer: Operation, node: ast.Subscript) -> tuple[ast.e
     return None
 
 
+@rewrite(
+    "nki_partition_broadcast_operator",
+    "Spread the row over the partitions with broadcast_to",
+    Numerics.EXACT,
+)
 @at_site
-def _spread_row(site: Site) -> Refusal | None:
+def spread_row(site: Site) -> Refusal | None:
     """Spread the row of an operator over the partitions of the other operand."""
     statement = site.node(ast.stmt)
     for operation in site.operations(statement):
@@ -192,8 +201,9 @@ def _spread_row(site: Site) -> Refusal | None:
     return moved()
 
 
+@rewrite("nki_annotation_shape", "State the shape of the value", Numerics.EXACT)
 @at_site
-def _correct_annotation(site: Site) -> Refusal | None:
+def correct_annotation(site: Site) -> Refusal | None:
     """State the shape that the value has."""
     node = site.node(ast.Subscript)
     owner = next(
@@ -217,8 +227,9 @@ def _correct_annotation(site: Site) -> Refusal | None:
     return None
 
 
+@rewrite("nki_block_dimension", "Leave out par_dim", Numerics.EXACT)
 @at_site
-def _drop_par_dim(site: Site) -> Refusal | None:
+def drop_par_dim(site: Site) -> Refusal | None:
     """Leave out the mark of the partition, which is the first dimension."""
     call = site.node(ast.Call)
     if call is None or len(call.args) != 1 or call.keywords:
@@ -231,56 +242,3 @@ def _drop_par_dim(site: Site) -> Refusal | None:
         return Refusal("dimensions stand before the partition, and there are no block dimensions")
     site.patch.replace(call, site.source(call.args[0]))
     return None
-
-
-REWRITES = (
-    Rewrite(
-        name="orient_arange",
-        issue="nki_bare_arange",
-        title="Add the second dimension of the index",
-        numerics=Numerics.EXACT,
-        apply=_orient_arange,
-    ),
-    Rewrite(
-        name="slice_to_arange",
-        issue="nki_mixed_indexing",
-        title="Write the slice as an index array",
-        numerics=Numerics.EXACT,
-        apply=_slice_to_arange,
-    ),
-    Rewrite(
-        name="fill_missing_index",
-        issue="nki_missing_index",
-        title="Index the remaining dimension with 0",
-        numerics=Numerics.EXACT,
-        apply=_fill_missing_index,
-    ),
-    Rewrite(
-        name="bound_index",
-        issue="nki_index_out_of_bounds",
-        title="Mask the indices beyond the tensor",
-        numerics=Numerics.EXACT,
-        apply=_bound_index,
-    ),
-    Rewrite(
-        name="spread_row",
-        issue="nki_partition_broadcast_operator",
-        title="Spread the row over the partitions with broadcast_to",
-        numerics=Numerics.EXACT,
-        apply=_spread_row,
-    ),
-    Rewrite(
-        name="correct_annotation",
-        issue="nki_annotation_shape",
-        title="State the shape of the value",
-        numerics=Numerics.EXACT,
-        apply=_correct_annotation,
-    ),
-    Rewrite(
-        name="drop_par_dim",
-        issue="nki_block_dimension",
-        title="Leave out par_dim",
-        numerics=Numerics.EXACT,
-        apply=_drop_par_dim,
-    ),
-)

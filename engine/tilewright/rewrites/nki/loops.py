@@ -12,7 +12,7 @@ from tilewright.analysis.nki.catalogue import NL
 from tilewright.analysis.nki.model import Origin
 from tilewright.rewrites.calls import fresh_name, local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     StatementSite,
@@ -31,7 +31,8 @@ _MOST_BYTES = 96 * 1024
 """Of a partition, for one block: half of the 192 KiB that NKI counts on."""
 
 
-def _fuse(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("nki_fusible_loops", "Join the loop with the one before", Numerics.EXACT)
+def nki_fuse_loops(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """Append the body of a loop to that of the one before it."""
     kernel = kernel_of(module, issue)
     if kernel is None or kernel.language is not Language.NKI:
@@ -50,6 +51,18 @@ def _fuse(module: Module, issue: Issue, context: AnalysisContext) -> str | Refus
     return patch.apply()
 
 
+@rewrite(
+    "nki_affine_range_write_conflict",
+    "Run the iterations in order",
+    Numerics.EXACT,
+    name="nki_sequential_writes",
+)
+@rewrite(
+    "nki_affine_range_carried_read",
+    "Run the iterations in order",
+    Numerics.EXACT,
+    name="nki_sequential_reads",
+)
 def _in_order(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """``sequential_range`` where iterations depend on each other."""
     site = site_of(module, issue)
@@ -71,7 +84,8 @@ def _around(site: StatementSite, loop: Loop) -> bool:
     return any(loop in operation.loops for operation in site.operations)
 
 
-def _load_block(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("nki_reloaded_block", "Load the whole block before the loop", Numerics.EXACT)
+def nki_load_block(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """Load every part that inner loops need before the outer loop, into one tile."""
     site = site_of(module, issue)
     found = next((o for o in site.operations if _nest(site, o)), None) if site else None
@@ -207,34 +221,3 @@ def _use(site: StatementSite, patch: Patch, found: Operation, part: str) -> str 
     patch.replace(place.value, part)
     patch.delete_lines(found.statement)
     return " ".join((text[:at] + _PART + text[at + len(dst) :]).split())
-
-
-REWRITES = (
-    Rewrite(
-        name="nki_fuse_loops",
-        issue="nki_fusible_loops",
-        title="Join the loop with the one before",
-        numerics=Numerics.EXACT,
-        apply=_fuse,
-    ),
-    *(
-        Rewrite(
-            name=name,
-            issue=issue,
-            title="Run the iterations in order",
-            numerics=Numerics.EXACT,
-            apply=_in_order,
-        )
-        for name, issue in (
-            ("nki_sequential_writes", "nki_affine_range_write_conflict"),
-            ("nki_sequential_reads", "nki_affine_range_carried_read"),
-        )
-    ),
-    Rewrite(
-        name="nki_load_block",
-        issue="nki_reloaded_block",
-        title="Load the whole block before the loop",
-        numerics=Numerics.EXACT,
-        apply=_load_block,
-    ),
-)

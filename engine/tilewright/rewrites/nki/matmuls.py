@@ -14,7 +14,7 @@ from tilewright.analysis.nki import Memory, Operation, Storage, View
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.rewrites.calls import append_keywords, local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     StatementSite,
@@ -40,7 +40,8 @@ _READ_PSUM = frozenset(
 )
 
 
-def _sum_in_psum(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("nki_psum_accumulation_missed", "Add up in PSUM", Numerics.REASSOCIATING)
+def nki_psum_sum(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """Accumulate products where the Tensor engine adds them."""
     site = site_of(module, issue)
     used = next((o for o in site.operations if sum_target(site.flow, o)), None) if site else None
@@ -180,7 +181,8 @@ def _is_zero(operation: Operation) -> bool:
     return operation.short == "memset" and isinstance(node, ast.Constant) and node.value == 0
 
 
-def _transpose_load(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("nki_matmul_needs_transpose", "Load the left operand transposed", Numerics.EXACT)
+def nki_load_transposed(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """``nl.matmul(x, y)`` of a tile that is loaded for it: load it transposed."""
     site = site_of(module, issue)
     used = next(site.named(NL + "matmul"), None) if site else None
@@ -201,21 +203,3 @@ def _transpose_load(module: Module, issue: Issue, context: AnalysisContext) -> s
     append_keywords(patch, used.node, ["transpose_x=True"])
     patch.fold(used.node)
     return patch.apply()
-
-
-REWRITES = (
-    Rewrite(
-        name="nki_psum_sum",
-        issue="nki_psum_accumulation_missed",
-        title="Add up in PSUM",
-        numerics=Numerics.REASSOCIATING,
-        apply=_sum_in_psum,
-    ),
-    Rewrite(
-        name="nki_load_transposed",
-        issue="nki_matmul_needs_transpose",
-        title="Load the left operand transposed",
-        numerics=Numerics.EXACT,
-        apply=_transpose_load,
-    ),
-)

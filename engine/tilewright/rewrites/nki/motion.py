@@ -11,7 +11,7 @@ from tilewright.analysis.detectors.nki.instructions.traffic import (
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.nki import Loop, Operation, View
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     StatementSite,
@@ -27,6 +27,21 @@ from tilewright.rewrites.scope import block_of, names_in, statement_of
 from tilewright.source.model import Module
 
 
+@rewrite(
+    "nki_loop_invariant_load", "Load it before the loop", Numerics.EXACT, name="nki_hoist_load"
+)
+@rewrite(
+    "nki_broadcast_in_loop",
+    "Spread the row before the loop",
+    Numerics.EXACT,
+    name="nki_hoist_broadcast",
+)
+@rewrite(
+    "nki_repeated_transpose",
+    "Transpose it before the loop",
+    Numerics.EXACT,
+    name="nki_hoist_transpose",
+)
 def _hoist(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """Move a statement whose result no iteration changes before its loop."""
     site = site_of(module, issue)
@@ -108,6 +123,18 @@ def _shared(site: StatementSite, loop: Loop, moved: list[ast.stmt]) -> Refusal |
     return None
 
 
+@rewrite(
+    "nki_redundant_load",
+    "Use the tile that is loaded already",
+    Numerics.EXACT,
+    name="nki_reuse_load",
+)
+@rewrite(
+    "nki_reloaded_store",
+    "Use the tile that was stored",
+    Numerics.REASSOCIATING,
+    name="nki_reuse_stored",
+)
 def _reuse(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """Read the tile of an earlier load, or of the store, in place of a load of the same data."""
     site = site_of(module, issue)
@@ -181,7 +208,8 @@ def _statements(site: StatementSite, nodes: list[ast.Name]) -> Iterator[ast.stmt
             yield found
 
 
-def _drop(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("nki_dead_tile", "Delete the instruction", Numerics.EXACT)
+def nki_drop_tile(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """Delete an instruction whose result nothing reads."""
     site = site_of(module, issue)
     if site is None:
@@ -202,49 +230,3 @@ def _drop(module: Module, issue: Issue, context: AnalysisContext) -> str | Refus
     patch.delete_lines(site.statement)
     drop_allocation(site, patch, made.storage, (site.statement,))
     return patch.apply()
-
-
-REWRITES = (
-    Rewrite(
-        name="nki_hoist_load",
-        issue="nki_loop_invariant_load",
-        title="Load it before the loop",
-        numerics=Numerics.EXACT,
-        apply=_hoist,
-    ),
-    Rewrite(
-        name="nki_hoist_broadcast",
-        issue="nki_broadcast_in_loop",
-        title="Spread the row before the loop",
-        numerics=Numerics.EXACT,
-        apply=_hoist,
-    ),
-    Rewrite(
-        name="nki_hoist_transpose",
-        issue="nki_repeated_transpose",
-        title="Transpose it before the loop",
-        numerics=Numerics.EXACT,
-        apply=_hoist,
-    ),
-    Rewrite(
-        name="nki_reuse_load",
-        issue="nki_redundant_load",
-        title="Use the tile that is loaded already",
-        numerics=Numerics.EXACT,
-        apply=_reuse,
-    ),
-    Rewrite(
-        name="nki_reuse_stored",
-        issue="nki_reloaded_store",
-        title="Use the tile that was stored",
-        numerics=Numerics.REASSOCIATING,
-        apply=_reuse,
-    ),
-    Rewrite(
-        name="nki_drop_tile",
-        issue="nki_dead_tile",
-        title="Delete the instruction",
-        numerics=Numerics.EXACT,
-        apply=_drop,
-    ),
-)

@@ -9,7 +9,7 @@ from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.flavour import flavour_of
 from tilewright.knowledge.nki import nki_interface
 from tilewright.rewrites.calls import append_keywords, literal, local_name, remove_keywords
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.nki.sites import Site, at_site, moved
 from tilewright.rewrites.scope import argument, keyword
 
@@ -26,8 +26,9 @@ def _calls(site: Site) -> list[ast.Call]:
     return [node for node in ast.walk(site.kernel.node) if isinstance(node, ast.Call)]
 
 
+@rewrite("nki_engine_cannot_run", "Let the compiler choose the engine", Numerics.EXACT)
 @at_site
-def _drop_engine(site: Site) -> Refusal | None:
+def drop_engine(site: Site) -> Refusal | None:
     """Let the compiler choose the engine."""
     value = site.node(ast.expr)
     for call in _calls(site):
@@ -38,8 +39,9 @@ def _drop_engine(site: Site) -> Refusal | None:
     return moved()
 
 
+@rewrite("nki_activation_bias", "Make a column of the bias", Numerics.EXACT)
 @at_site
-def _bias_column(site: Site) -> Refusal | None:
+def bias_column(site: Site) -> Refusal | None:
     """Make a column of a bias that is a number."""
     if not site.flow.is_older:
         return Refusal("in the nki package a column is a tensor that memset writes to")
@@ -57,8 +59,9 @@ def _bias_column(site: Site) -> Refusal | None:
     return None
 
 
+@rewrite("nki_wrong_memory", "Bring the operand to where the instruction reads", Numerics.EXACT)
 @at_site
-def _reach_operand(site: Site) -> Refusal | None:
+def reach_operand(site: Site) -> Refusal | None:
     """Bring an operand to a memory that the instruction reads."""
     if not site.flow.is_older:
         return Refusal("in the nki package a copy needs a tensor of its own to write to")
@@ -128,8 +131,9 @@ def _on_chip(view: View | None) -> bool:
     return view is not None and view.memory in (Memory.SBUF, Memory.PSUM)
 
 
+@rewrite("nki_dtype_64_bit", "Take the 32-bit type", Numerics.PRECISION_REDUCING)
 @at_site
-def _narrow_64_bit(site: Site) -> Refusal | None:
+def narrow_64_bit(site: Site) -> Refusal | None:
     """Take the widest type that a NeuronCore has."""
     match node := site.node(ast.expr):
         case ast.Attribute(attr=name, value=owner) if name in _NARROWER:
@@ -141,8 +145,9 @@ def _narrow_64_bit(site: Site) -> Refusal | None:
     return None
 
 
+@rewrite("nki_nested_launch", "Call the kernel without a grid", Numerics.EXACT)
 @at_site
-def _drop_grid(site: Site) -> Refusal | None:
+def drop_grid(site: Site) -> Refusal | None:
     """Call a kernel inside of another as a function."""
     call = site.node(ast.Call)
     if call is None or not isinstance(call.func, ast.Subscript):
@@ -158,8 +163,9 @@ def _drop_grid(site: Site) -> Refusal | None:
     return None
 
 
+@rewrite("nki_silent_widening", "Keep the type of the tile", Numerics.PRECISION_REDUCING)
 @at_site
-def _state_type(site: Site) -> Refusal | None:
+def state_type(site: Site) -> Refusal | None:
     """Keep the type of the tile."""
     call = site.node(ast.Call)
     operation = next((o for o in site.flow.operations if call is not None and o.node is call), None)
@@ -175,8 +181,9 @@ def _state_type(site: Site) -> Refusal | None:
     return None
 
 
+@rewrite("nki_unknown_name", "Spell the name as the package does", Numerics.EXACT)
 @at_site
-def _spell_name(site: Site) -> Refusal | None:
+def spell_name(site: Site) -> Refusal | None:
     """Spell a name as the package does."""
     node = site.node(ast.Attribute)
     dotted = site.module.names.resolve(node) if node is not None else None
@@ -194,56 +201,3 @@ def _spell_name(site: Site) -> Refusal | None:
 def _letters(dotted: str) -> str:
     owner, _, name = dotted.rpartition(".")
     return f"{owner}.{re.sub('_', '', name).lower()}"
-
-
-REWRITES = (
-    Rewrite(
-        name="drop_engine",
-        issue="nki_engine_cannot_run",
-        title="Let the compiler choose the engine",
-        numerics=Numerics.EXACT,
-        apply=_drop_engine,
-    ),
-    Rewrite(
-        name="bias_column",
-        issue="nki_activation_bias",
-        title="Make a column of the bias",
-        numerics=Numerics.EXACT,
-        apply=_bias_column,
-    ),
-    Rewrite(
-        name="reach_operand",
-        issue="nki_wrong_memory",
-        title="Bring the operand to where the instruction reads",
-        numerics=Numerics.EXACT,
-        apply=_reach_operand,
-    ),
-    Rewrite(
-        name="narrow_64_bit",
-        issue="nki_dtype_64_bit",
-        title="Take the 32-bit type",
-        numerics=Numerics.PRECISION_REDUCING,
-        apply=_narrow_64_bit,
-    ),
-    Rewrite(
-        name="drop_grid",
-        issue="nki_nested_launch",
-        title="Call the kernel without a grid",
-        numerics=Numerics.EXACT,
-        apply=_drop_grid,
-    ),
-    Rewrite(
-        name="state_type",
-        issue="nki_silent_widening",
-        title="Keep the type of the tile",
-        numerics=Numerics.PRECISION_REDUCING,
-        apply=_state_type,
-    ),
-    Rewrite(
-        name="spell_name",
-        issue="nki_unknown_name",
-        title="Spell the name as the package does",
-        numerics=Numerics.EXACT,
-        apply=_spell_name,
-    ),
-)

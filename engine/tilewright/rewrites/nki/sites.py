@@ -9,7 +9,7 @@ from typing import TypeVar
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.nki import Flow, Operation, nki_flow
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.model import Apply, Refusal
 from tilewright.rewrites.scope import kernel_of
 from tilewright.source.model import Kernel, Language, Module
 
@@ -44,7 +44,6 @@ class Site:
 
 
 Edit = Callable[[Site], Refusal | None]
-Apply = Callable[[Module, Issue, AnalysisContext], str | Refusal]
 
 
 def at_site(edit: Edit) -> Apply:

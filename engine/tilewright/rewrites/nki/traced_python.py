@@ -6,15 +6,16 @@ from tilewright.analysis.nki import Flow, Kind, View
 from tilewright.analysis.nki.catalogue import NL
 from tilewright.analysis.nki.model import Binding, Loop, LoopKind
 from tilewright.rewrites.calls import local_name
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.nki.sites import Site, at_site, in_parentheses, moved
 
 _MOST_UNROLLED = 64
 _LOGICAL = {ast.And: "logical_and", ast.Or: "logical_or"}
 
 
+@rewrite("nki_mask_boolean_operator", "Join the comparisons with &", Numerics.EXACT)
 @at_site
-def _join_masks(site: Site) -> Refusal | None:
+def join_masks(site: Site) -> Refusal | None:
     """Join the comparisons of a mask with ``&``."""
     node = site.node(ast.BoolOp)
     if node is None or not isinstance(node.op, ast.And):
@@ -43,8 +44,9 @@ def _split_chain(site: Site, chain: ast.Compare) -> Refusal | None:
     return None
 
 
+@rewrite("nki_tile_truth_value", "Combine the tiles element by element", Numerics.EXACT)
 @at_site
-def _logical_call(site: Site) -> Refusal | None:
+def logical_call(site: Site) -> Refusal | None:
     """Combine tiles element by element."""
     node = site.node(ast.BoolOp)
     if node is None:
@@ -63,8 +65,9 @@ def _logical_call(site: Site) -> Refusal | None:
     return None
 
 
+@rewrite("nki_loop_index_as_integer", "Unroll the loop with static_range", Numerics.EXACT)
 @at_site
-def _unroll_loop(site: Site) -> Refusal | None:
+def unroll_loop(site: Site) -> Refusal | None:
     """Unroll the loops whose index has to be an integer."""
     node = site.node(ast.expr)
     fact = site.flow.fact(node)
@@ -91,8 +94,9 @@ def _rename_range(site: Site, loop: Loop, name: str) -> bool:
     return True
 
 
+@rewrite("nki_shadowed_accumulator", "Write into the tile made before the loop", Numerics.EXACT)
 @at_site
-def _assign_in_place(site: Site) -> Refusal | None:
+def assign_in_place(site: Site) -> Refusal | None:
     """Write into the tile outside of the loop."""
     statement = site.node(ast.Assign)
     binding = next((b for b in site.flow.bindings if b.statement is statement), None)
@@ -131,35 +135,3 @@ def _added(value: ast.expr, name: str) -> ast.expr | None:
         case ast.BinOp(left=ast.Name(id=left), op=ast.Add(), right=right) if left == name:
             return right
     return None
-
-
-REWRITES = (
-    Rewrite(
-        name="join_masks",
-        issue="nki_mask_boolean_operator",
-        title="Join the comparisons with &",
-        numerics=Numerics.EXACT,
-        apply=_join_masks,
-    ),
-    Rewrite(
-        name="logical_call",
-        issue="nki_tile_truth_value",
-        title="Combine the tiles element by element",
-        numerics=Numerics.EXACT,
-        apply=_logical_call,
-    ),
-    Rewrite(
-        name="unroll_loop",
-        issue="nki_loop_index_as_integer",
-        title="Unroll the loop with static_range",
-        numerics=Numerics.EXACT,
-        apply=_unroll_loop,
-    ),
-    Rewrite(
-        name="assign_in_place",
-        issue="nki_shadowed_accumulator",
-        title="Write into the tile made before the loop",
-        numerics=Numerics.EXACT,
-        apply=_assign_in_place,
-    ),
-)

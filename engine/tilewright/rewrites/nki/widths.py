@@ -8,7 +8,7 @@ from tilewright.analysis.nki import Affine, Loop, Operation
 from tilewright.analysis.nki.catalogue import CREATORS, FUNCTIONS, ISA, NL, Result
 from tilewright.rewrites.calls import fresh_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, Rewrite
+from tilewright.rewrites.model import Numerics, Refusal, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     StatementSite,
@@ -36,7 +36,8 @@ _LOADS = ("load", "dma_copy")
 _SUMMED = (*_LOADS, "nc_matmul", "nc_transpose", "assign", "copy", "tensor_copy", "forget")
 
 
-def _widen(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("nki_small_dma", "Move more columns at a time", Numerics.REASSOCIATING)
+def nki_widen(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """Give the tiles of a loop more columns, and the loop as many fewer iterations."""
     site = site_of(module, issue)
     load = _load(site) if site else None
@@ -55,7 +56,8 @@ def _widen(module: Module, issue: Issue, context: AnalysisContext) -> str | Refu
     return _rewritten(site, loop, width, wider)
 
 
-def _fill(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+@rewrite("nki_small_matmul_tile", "Contract 128 rows at once", Numerics.REASSOCIATING)
+def nki_fill_array(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
     """Contract 128 rows at once, in a loop as many times shorter."""
     site = site_of(module, issue)
     product = next(site.named(ISA + "nc_matmul"), None) if site else None
@@ -357,22 +359,3 @@ def _allocation(site: StatementSite, load: Operation, loop: Loop) -> ast.expr | 
     if not isinstance(shape, ast.Tuple) or len(shape.elts) != 2 or not in_order:
         return Refusal(f"the shape of {tile.name} is not written where it is allocated")
     return tile.node
-
-
-REWRITES = (
-    Rewrite(
-        name="nki_widen",
-        issue="nki_small_dma",
-        title="Move more columns at a time",
-        # Not to be applied unverified: extents that only the old width divides are cut off.
-        numerics=Numerics.REASSOCIATING,
-        apply=_widen,
-    ),
-    Rewrite(
-        name="nki_fill_array",
-        issue="nki_small_matmul_tile",
-        title="Contract 128 rows at once",
-        numerics=Numerics.REASSOCIATING,
-        apply=_fill,
-    ),
-)

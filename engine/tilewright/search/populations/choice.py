@@ -4,9 +4,8 @@ from tilewright.search.gradient import Gradient
 from tilewright.search.population import Population
 from tilewright.search.populations.beam import Beam
 from tilewright.search.populations.grid import Grid
-from tilewright.search.populations.incumbent import Incumbent
+from tilewright.search.populations.incumbent import Incumbent, Stall
 from tilewright.search.populations.islands import Islands
-from tilewright.search.populations.stall import Stall
 from tilewright.search.spec import StrategyName, StrategySpec
 
 POPULATIONS: frozenset[StrategyName] = frozenset({"incumbent", "beam", "grid", "islands", "stall"})

@@ -5,9 +5,8 @@ from random import Random
 
 from tilewright.agents.prompt import fenced
 from tilewright.memory.evidence import drawn
-from tilewright.memory.model import Outcome, Query, Recalled, key_of
+from tilewright.memory.model import Experience, Outcome, Query, Recalled, key_of
 from tilewright.memory.run_memory import RunMemory
-from tilewright.memory.sentences import entry_words
 from tilewright.search.idea_source import IdeaSource
 from tilewright.search.node import Idea, IdeaKind, Node
 
@@ -77,3 +76,24 @@ def with_code(recalled: Recalled) -> str:
     """An entry for a prompt: its code, as far as the asking project may see it, is data there."""
     words, diff = entry_words(recalled), recalled.entry.diff
     return f"{words}\n{fenced(diff, 'diff')}" if diff else words
+
+
+def entry_words(recalled: Recalled) -> str:
+    """An entry as one paragraph."""
+    entry = recalled.entry
+    parts = [f"{headline(entry)}.", entry.mechanism.strip()]
+    parts += [f"It applies when {one.statement}." for one in entry.when]
+    parts += [f"Avoid it when {one.statement.rstrip('.')}." for one in entry.avoid]
+    return " ".join(filter(None, parts))
+
+
+def headline(entry: Experience) -> str:
+    """What was changed and what it brought, with its interval: one line."""
+    measured = entry.measured
+    if entry.outcome is Outcome.HELPED:
+        effect = f"{measured.ratio:.2f}x faster [{measured.low:.2f}, {measured.high:.2f}]"
+    else:
+        effect = (
+            f"{1 / measured.ratio:.2f}x slower [{1 / measured.high:.2f}, {1 / measured.low:.2f}]"
+        )
+    return f"{entry.title}: {effect} on {measured.device}"

@@ -203,7 +203,7 @@ def tensor_scalar(
     steps: Sequence[tuple[Any, Any, bool]],
     dtype: Any = None,
     mask: Any = None,
-    engine: str = "",
+    engine: Any = "",
     op: str = "nki.isa.tensor_scalar",
 ) -> Tensor:
     """``(data op0 operand0) op1 operand1``, each operand a number or a column of numbers.
@@ -223,24 +223,25 @@ def tensor_scalar(
         name = function_name(launch, token, known, op)
         side = instruction.column(value, found)
         pair = (side, current) if reverse else (current, side)
-        current = combine(launch, name, *pair, exact=_exact(engine, data, 0))
+        current = combine(launch, name, *pair, exact=_exact(instruction.engine, data, 0))
     return instruction.result(_spread(current, found.data.shape), dtype, tile.dtype)
 
 
 def tensor_tensor(
-    data1: Any, data2: Any, token: Any, dtype: Any = None, mask: Any = None, engine: str = ""
+    data1: Any, data2: Any, op: Any, *, dtype: Any = None, mask: Any = None, engine: Any = ""
 ) -> Tensor:
     """``data1 op data2`` of two tiles of the same partitions and elements."""
     launch = running()
-    op = "nki.isa.tensor_tensor"
-    name = function_name(launch, token, functions.BINARY.keys() | functions.BITS.keys(), op)
+    what = "nki.isa.tensor_tensor"
+    name = function_name(launch, op, functions.BINARY.keys() | functions.BITS.keys(), what)
     tiles = tile_of(launch, data1, "data1"), tile_of(launch, data2, "data2")
-    instruction = Instruction(op, tiles[0].shape, mask, engine)
+    instruction = Instruction(what, tiles[0].shape, mask, engine)
     first, second = instruction.read(tiles[0], "data1"), instruction.read(tiles[1], "data2")
-    not_both_in_psum(launch, first, second, op)
-    same_start(launch, first, second, op)
-    fit_second(launch, first, second, op)
-    data = combine(launch, name, first.data, second.data, exact=_exact(engine, data1, data2))
+    not_both_in_psum(launch, first, second, what)
+    same_start(launch, first, second, what)
+    fit_second(launch, first, second, what)
+    exact = _exact(instruction.engine, data1, data2)
+    data = combine(launch, name, first.data, second.data, exact)
     otherwise = dtypes.promote(first.dtype, second.dtype)
     return instruction.result(_spread(data, first.data.shape), dtype, otherwise)
 
@@ -353,7 +354,7 @@ def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
     return kept if len(kept) > 1 else (*kept, 1)
 
 
-def copy_tile(op: str, src: Any, dtype: Any = None, mask: Any = None, engine: str = "") -> Tensor:
+def copy_tile(op: str, src: Any, dtype: Any = None, mask: Any = None, engine: Any = "") -> Tensor:
     """A copy of a tile, perhaps of another type."""
     tile = tile_of(running(), src, "src")
     instruction = Instruction(op, tile.shape, mask, engine)

@@ -32,22 +32,34 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Numbers) or (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
+class Engine:
+    """``nisa.vector_engine`` and the like."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"nisa.{self.name or 'unknown'}_engine"
+
+
 class Instruction:
     """One instruction of the running launch.
 
     Args:
         op: its name in records and messages, such as ``nki.isa.activation``.
         mask: the elements of ``shape`` that it computes; without one it computes all.
-        engine: the engine that the kernel asks for, ``""`` where it leaves the choice.
+        engine: the engine that the kernel asks for, by name or as it gives it.
 
     Attributes:
+        engine: the name of the engine, ``""`` where the kernel leaves the choice.
         selection: what the mask leaves, ``None`` for all elements.
         reads: the operands so far, in the order of the record.
     """
 
-    def __init__(self, op: str, shape: Shape = (), mask: Any = None, engine: str = "") -> None:
+    def __init__(self, op: str, shape: Shape = (), mask: Any = None, engine: Any = "") -> None:
         self.launch = running()
-        self.op, self.engine = op, engine
+        self.op = op
+        self.engine = engine if isinstance(engine, str) else str(getattr(engine, "name", ""))
         self.selection: Selection | None = selection_of(self.launch, mask, shape)
         self.reads: list[Values] = []
 

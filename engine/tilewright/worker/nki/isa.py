@@ -18,20 +18,11 @@ from . import (
     vector_engine,
 )
 from .indices import Index, Mask
+from .instruction import Engine
 from .launch import running
 from .tensors import Tensor
 
 Array = np.ndarray[Any, Any]
-
-
-class Engine:
-    """``nisa.vector_engine`` and the like."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"nisa.{self.name or 'unknown'}_engine"
 
 
 tensor_engine: Final = Engine("tensor")
@@ -49,16 +40,14 @@ reduce_cmd: Final = SimpleNamespace(
 nc_version: Final = SimpleNamespace(gen2=2, gen3=3, gen4=4)
 
 
-def _engine(value: Any) -> str:
-    return value.name if isinstance(value, Engine) else ""
-
-
 bn_aggr = vector_engine.bn_aggr
 bn_stats = vector_engine.bn_stats
 max8 = vector_engine.max8
+memset = vector_engine.memset
 scalar_tensor_tensor = vector_engine.scalar_tensor_tensor
 tensor_partition_reduce = vector_engine.tensor_partition_reduce
 tensor_scalar_reduce = vector_engine.tensor_scalar_reduce
+tensor_tensor = elementwise.tensor_tensor
 tensor_tensor_scan = vector_engine.tensor_tensor_scan
 
 
@@ -87,7 +76,7 @@ def nc_transpose(
     dtype: Any = None,
     engine: Any = unknown_engine,
 ) -> Tensor:
-    return products.nc_transpose(data, _engine(engine), dtype, mask)
+    return products.nc_transpose(data, engine, dtype, mask)
 
 
 def activation(
@@ -138,19 +127,7 @@ def tensor_scalar(
     engine: Any = unknown_engine,
 ) -> Tensor:
     steps = [(op0, operand0, reverse0), (op1, operand1, reverse1)]
-    return elementwise.tensor_scalar(data, steps, dtype, mask, _engine(engine))
-
-
-def tensor_tensor(
-    data1: Any,
-    data2: Any,
-    op: Any,
-    *,
-    dtype: Any = None,
-    mask: Any = None,
-    engine: Any = unknown_engine,
-) -> Tensor:
-    return elementwise.tensor_tensor(data1, data2, op, dtype, mask, _engine(engine))
+    return elementwise.tensor_scalar(data, steps, dtype, mask, engine)
 
 
 def tensor_reduce(
@@ -176,7 +153,7 @@ def tensor_copy(
     dtype: Any = None,
     engine: Any = unknown_engine,
 ) -> Tensor:
-    return elementwise.copy_tile("nki.isa.tensor_copy", src, dtype, mask, _engine(engine))
+    return elementwise.copy_tile("nki.isa.tensor_copy", src, dtype, mask, engine)
 
 
 def tensor_copy_predicated(
@@ -188,17 +165,6 @@ def tensor_copy_predicated(
 
 def reciprocal(data: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     return elementwise.unary("nki.isa.reciprocal", "reciprocal", data, dtype, mask)
-
-
-def memset(
-    shape: Any,
-    value: Any,
-    dtype: Any,
-    *,
-    mask: Any = None,
-    engine: Any = unknown_engine,
-) -> Tensor:
-    return vector_engine.memset(shape, value, dtype, mask, _engine(engine))
 
 
 def iota(expr: Any, dtype: Any, *, mask: Any = None) -> Tensor:

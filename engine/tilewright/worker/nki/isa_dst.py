@@ -14,8 +14,8 @@ import numpy as np
 from . import assignments, elementwise, functions, isa, products, transfers, vector_engine
 from .arithmetic import floats, record
 from .indices import Index
-from .instruction import is_number
-from .isa import Engine, get_nc_version, nc_version, reduce_cmd, unknown_engine
+from .instruction import Engine, is_number
+from .isa import get_nc_version, nc_version, reduce_cmd, unknown_engine
 from .launch import Launch, running
 from .tensors import Reference, Tensor, Tile, values
 
@@ -53,10 +53,6 @@ def _refuse(more: dict[str, Any]) -> None:
             running().stop("unsupported", f"the simulator does not know the argument {name}=")
     if str(more.get("perf_mode") or "none") != "none":
         running().stop("unsupported", f"the simulator has no perf_mode={more['perf_mode']!r}")
-
-
-def _engine(more: dict[str, Any]) -> str:
-    return str(getattr(more.get("engine"), "name", ""))
 
 
 def _target(launch: Launch, dst: Any, places: tuple[str, ...] = ("SBUF", "PSUM")) -> Reference:
@@ -115,7 +111,7 @@ tensor_tensor_scan = _writing(isa.tensor_tensor_scan)
 def memset(dst: Any, value: Any, **more: Any) -> None:
     _refuse(more)
     target = _target(running(), dst)
-    made = vector_engine.memset(target.shape, value, target.dtype, None, _engine(more))
+    made = vector_engine.memset(target.shape, value, target.dtype, engine=more.get("engine"))
     _into(target, made)
 
 
@@ -200,7 +196,9 @@ def nc_transpose(dst: Any, data: Any, **more: Any) -> None:
     _refuse(more)
     launch = running()
     target = _target(launch, dst)
-    by = _engine(more) or ("vector" if target.buffer == "SBUF" else "tensor")
+    by = getattr(more.get("engine"), "name", "") or (
+        "vector" if target.buffer == "SBUF" else "tensor"
+    )
     if by == "tensor" and target.buffer != "PSUM":
         launch.stop("memory", "the tensor engine writes a transpose to PSUM")
     _into(target, products.nc_transpose(data, by, target.dtype))
@@ -214,7 +212,9 @@ def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, **more: Any) -> Non
             if _is(target, same) and isinstance(other, Tile):
                 assignments.add_into(target, other, "nki.isa.tensor_tensor")
                 return
-    result = elementwise.tensor_tensor(data1, data2, op, target.dtype, None, _engine(more))
+    result = elementwise.tensor_tensor(
+        data1, data2, op, dtype=target.dtype, engine=more.get("engine")
+    )
     _into(target, result)
 
 

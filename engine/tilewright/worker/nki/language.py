@@ -293,62 +293,18 @@ def _reduction(name: str, fold: str, mean: bool = False) -> Callable[..., Tensor
     return function
 
 
-add = _binary("add")
-subtract = _binary("subtract")
-multiply = _binary("multiply")
-divide = _binary("divide")
-maximum = _binary("maximum")
-minimum = _binary("minimum")
-power = _binary("power")
-mod = _binary("mod")
-equal = _binary("equal")
-not_equal = _binary("not_equal")
-greater = _binary("greater")
-greater_equal = _binary("greater_equal")
-less = _binary("less")
-less_equal = _binary("less_equal")
-logical_and = _binary("logical_and")
-logical_or = _binary("logical_or")
-logical_xor = _binary("logical_xor")
-bitwise_and = _binary("bitwise_and")
-bitwise_or = _binary("bitwise_or")
-bitwise_xor = _binary("bitwise_xor")
-left_shift = _binary("left_shift")
-right_shift = _binary("right_shift")
-abs_max = _binary("abs_max")
-abs_min = _binary("abs_min")
-
-exp = _unary("exp")
-log = _unary("log")
-sqrt = _unary("sqrt")
-rsqrt = _unary("rsqrt")
-reciprocal = _unary("reciprocal")
-square = _unary("square")
-abs = _unary("abs")
-negative = _unary("negative")
-sign = _unary("sign")
-floor = _unary("floor")
-ceil = _unary("ceil")
-trunc = _unary("trunc")
-relu = _unary("relu")
-tanh = _unary("tanh")
-sigmoid = _unary("sigmoid")
-silu = _unary("silu")
-silu_dx = _unary("silu_dx")
-gelu = _unary("gelu")
-gelu_dx = _unary("gelu_dx")
-gelu_apprx_tanh = _unary("gelu_apprx_tanh")
-gelu_apprx_tanh_dx = _unary("gelu_apprx_tanh_dx")
-gelu_apprx_sigmoid = _unary("gelu_apprx_sigmoid")
-erf = _unary("erf")
-erf_dx = _unary("erf_dx")
-sin = _unary("sin")
-cos = _unary("cos")
-tan = _unary("tan")
-arctan = _unary("arctan")
-softplus = _unary("softplus")
-mish = _unary("mish")
-logical_not = _unary("logical_not")
+_INSTRUCTIONS_ALONE: Final = frozenset(
+    ("copy", "identity", "rint", "logical_shift_left", "logical_shift_right",
+     "arithmetic_shift_left", "arithmetic_shift_right")
+)  # fmt: skip
+_FUNCTIONS: Final = {
+    **{name: _binary(name) for name in (*functions.BINARY, *functions.BITS)},
+    **{name: _unary(name) for name in functions.UNARY},
+}
+globals().update((n, f) for n, f in _FUNCTIONS.items() if n not in _INSTRUCTIONS_ALONE)
+_add, _subtract, _multiply, _divide, _exp, _rsqrt, _square = (
+    _FUNCTIONS[name] for name in ("add", "subtract", "multiply", "divide", "exp", "rsqrt", "square")
+)
 
 sum = _reduction("sum", "add")
 prod = _reduction("prod", "multiply")
@@ -360,7 +316,7 @@ all = _reduction("all", "logical_and")
 
 def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     middle = mean(x, axis, mask=mask, keepdims=True)
-    return mean(square(subtract(x, middle, mask=mask), mask=mask), axis, dtype=dtype, mask=mask)
+    return mean(_square(_subtract(x, middle, mask=mask), mask=mask), axis, dtype=dtype, mask=mask)
 
 
 def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
@@ -400,16 +356,16 @@ def _chosen_undefined(test: Array, chosen: Any, sides: list[Any]) -> tuple[Any, 
 
 def softmax(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     top = max(x, axis, mask=mask, keepdims=True)
-    raised = exp(subtract(x, top, mask=mask), mask=mask)
-    return divide(raised, sum(raised, axis, mask=mask, keepdims=True), dtype=dtype, mask=mask)
+    raised = _exp(_subtract(x, top, mask=mask), mask=mask)
+    return _divide(raised, sum(raised, axis, mask=mask, keepdims=True), dtype=dtype, mask=mask)
 
 
 def rms_norm(
     x: Any, w: Any, axis: Any, n: Any, epsilon: float = 1e-6, *, dtype: Any = None, mask: Any = None
 ) -> Tensor:
-    total = sum(square(x, mask=mask), axis, mask=mask, keepdims=True)
-    scaled = multiply(x, rsqrt(add(divide(total, n), epsilon)), mask=mask)
-    return multiply(scaled, w, dtype=dtype, mask=mask)
+    total = sum(_square(x, mask=mask), axis, mask=mask, keepdims=True)
+    scaled = _multiply(x, _rsqrt(_add(_divide(total, n), epsilon)), mask=mask)
+    return _multiply(scaled, w, dtype=dtype, mask=mask)
 
 
 class fp32:  # noqa: N801 (the vendor's name)

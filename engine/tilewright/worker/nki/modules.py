@@ -86,7 +86,7 @@ def _public(module: ModuleType) -> dict[str, Any]:
         for name, value in vars(module).items()
         if not name.startswith("_") and getattr(value, "__module__", module.__name__) in (
             module.__name__, f"{__package__}.indices", f"{__package__}.isa",
-            f"{__package__}.vector_engine", "types",
+            f"{__package__}.elementwise", f"{__package__}.vector_engine", "types",
         ) and not isinstance(value, ModuleType) and name not in _OURS
     }  # fmt: skip
 

@@ -176,7 +176,7 @@ def matmul(x: Any, y: Any, transpose_x: bool = False, mask: Any = None) -> Tenso
 
 def nc_transpose(
     data: Any,
-    engine: str = "",
+    engine: Any = "",
     dtype: Any = None,
     mask: Any = None,
     op: str = "nki.isa.nc_transpose",
@@ -186,8 +186,8 @@ def nc_transpose(
     launch = instruction.launch
     found = _flat(instruction.read(data, "data"))
     p, f = found.data.shape
-    by_tensor = engine in ("", "tensor")
-    if engine == "vector" and max(p, f) > 32:
+    by_tensor = instruction.engine in ("", "tensor")
+    if instruction.engine == "vector" and max(p, f) > 32:
         launch.stop("limit", f"the vector engine transposes 32 x 32 at most, not {p} x {f}")
     if by_tensor and found.memory == "PSUM":
         launch.stop("memory", "the tensor engine reads SBUF, not PSUM: copy the tile first")

@@ -28,7 +28,7 @@ from .tensors import Tensor
 Array = np.ndarray[Any, Any]
 
 
-def memset(shape: Any, value: Any, dtype: Any, mask: Any = None, engine: str = "") -> Tensor:
+def memset(shape: Any, value: Any, dtype: Any, *, mask: Any = None, engine: Any = "") -> Tensor:
     """A tile of one number."""
     launch = running()
     extents = tuple(int(n) for n in shape)
@@ -38,7 +38,7 @@ def memset(shape: Any, value: Any, dtype: Any, mask: Any = None, engine: str = "
 
 
 def constant_tile(
-    op: str, data: Array, dtype: dtypes.DType, mask: Any = None, engine: str = ""
+    op: str, data: Array, dtype: dtypes.DType, mask: Any = None, engine: Any = ""
 ) -> Tensor:
     """A tile whose contents the instruction makes of nothing."""
     plain = data.astype(np.float32) if data.dtype == np.float64 else data
