@@ -14,6 +14,7 @@ from time import time as now
 
 from tilewright.lru import LruDict
 from tilewright.problems.spec_files import SPEC_SUFFIXES, specs_of
+from tilewright.source import parse_module
 from tilewright.targets.model import LaunchFacts
 from tilewright_server.analysis_cache import Parsed
 from tilewright_server.compiled_facts import CompiledFacts
@@ -34,6 +35,15 @@ def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
     """
     place = snapshot.path or snapshot.uri
     return f"{parsed.facts_keys.get(kernel)}:{spec_stamp(snapshot.path)}:{place}"
+
+
+def hashes_of(parsed: Parsed, snapshot: Snapshot) -> set[tuple[str, str]]:
+    """Kernels with their content hashes, also as an engine sees them that reads plain newlines."""
+    modules = [parsed.module]
+    if "\r" in snapshot.text:
+        plain = snapshot.text.replace("\r\n", "\n").replace("\r", "\n")
+        modules.append(parse_module(plain, parsed.module.path))
+    return {(kernel.name, kernel.content_hash) for m in modules for kernel in m.kernels}
 
 
 def spec_stamp(path: str | None) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from tilewright.devices import hello_cache
 from tilewright.devices.hello_cache import keep_gpus, keep_hello, known_gpus, known_hello
-from tilewright.devices.launch_cache import recorded
+from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.targets.cache import ReportCache
 from tilewright.worker.loading.import_stamps import stamp
@@ -29,10 +29,18 @@ class Recorder:
         self._depends = depends
         self._status = status
 
-    def __call__(self) -> JobOutcome:
+    def run(self, job: dict[str, Any], timeout_s: float) -> JobOutcome:
         self.asked += 1
         seen = {str(self._depends): stamp(str(self._depends))}
         return JobOutcome(self._status, {"launches": [self.asked], "depends": seen})
+
+    def cancel(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def recorded(job: dict[str, Any], worker: Recorder) -> JobOutcome:
+    return WorkerDevice(worker, INFO).run(job, 1.0)
 
 
 @pytest.fixture
@@ -47,11 +55,11 @@ def test_the_same_text_and_case_are_recorded_once(job: dict[str, Any], tmp_path:
     library.touch()
     worker = Recorder(library)
     for _ in range(3):
-        assert recorded(job, INFO, worker).value["launches"] == [1]
-    recorded({**job, "case": {"index": 1}}, INFO, worker)
+        assert recorded(job, worker).value["launches"] == [1]
+    recorded({**job, "case": {"index": 1}}, worker)
     assert worker.asked == 2
     Path(job["module"]).write_text("x = 2\n")
-    recorded(job, INFO, worker)
+    recorded(job, worker)
     assert worker.asked == 3
 
 
@@ -59,20 +67,20 @@ def test_what_it_imported_elsewhere_may_have_changed(job: dict[str, Any], tmp_pa
     library = tmp_path / "library.py"
     library.touch()
     worker = Recorder(library)
-    recorded(job, INFO, worker)
+    recorded(job, worker)
     library.write_text("changed")
-    assert recorded(job, INFO, worker).value["launches"] == [2]
+    assert recorded(job, worker).value["launches"] == [2]
     library.unlink()
-    assert recorded(job, INFO, worker).value["launches"] == [3]
+    assert recorded(job, worker).value["launches"] == [3]
 
 
 def test_a_failure_is_tried_again(job: dict[str, Any], tmp_path: Path) -> None:
     worker = Recorder(tmp_path, JobStatus.ERROR)
     for asked in (1, 2):
-        assert recorded(job, INFO, worker).status is JobStatus.ERROR
+        assert recorded(job, worker).status is JobStatus.ERROR
         assert worker.asked == asked
     missing = {**job, "module": str(tmp_path / "nowhere.py")}
-    recorded(missing, INFO, worker)
+    recorded(missing, worker)
     assert worker.asked == 3
 
 

@@ -12,7 +12,7 @@ from tilewright.targets.assembly.listing import xe_instructions
 from tilewright.targets.assembly.model import Instruction
 from tilewright.targets.assembly.tiles import best_bits, tile_ops
 from tilewright.targets.assembly.widths import bits_of
-from tilewright.targets.cache import ReportCache
+from tilewright.targets.cache import ReportCache, readers
 from tilewright.targets.compilation import compile_launch
 from tilewright.targets.line_report import digest
 from tilewright.targets.model import ArgumentFacts, CompileReport, LaunchFacts, LineReport
@@ -201,4 +201,4 @@ def test_every_module_that_reads_the_texts_is_in_the_key_of_a_report() -> None:
                 name = str(node.module).removeprefix(OWN).replace(".", "/")
                 waiting |= {package / f"{name}.py"} - found
     assert {package / "assembly" / name for name in ("listing.py", "places.py")} <= found
-    assert found <= set(compilation._readers())
+    assert found <= set(readers())

@@ -9,9 +9,8 @@ import pytest
 from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceError, JobOutcome, JobStatus
 from tilewright.serialize import load
-from tilewright.targets.cache import ReportCache
+from tilewright.targets.cache import ReportCache, content_key
 from tilewright.targets.compilation import compile_launch, compile_stage
-from tilewright.targets.keys import content_key
 from tilewright.targets.model import LaunchFacts, Target, TargetError
 from tilewright.targets.registry import all_targets, neuron_targets, parse_target
 from tilewright.targets.toolchains import NoToolchainError

@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright.devices.local_process import Channel, KilledError
 from tilewright.devices.model import DeviceError, JobOutcome, JobStatus, Value
-from tilewright.devices.rpc import AnyChannel, Pending
+from tilewright.devices.rpc import Pending, WorkerChannel
 from tilewright.devices.service.connection import connect
 from tilewright.devices.service.places import ServiceError
 from tilewright.errors import TilewrightError
@@ -43,7 +43,7 @@ class WorkerClient:
         self._shared = shared
         self._starting = threading.Lock()  # held for seconds, so close() does not take it
         self._lock = threading.Lock()
-        self._channel: AnyChannel | None = None
+        self._channel: WorkerChannel | None = None
         self._closed = False
         atexit.register(self.close)
 
@@ -107,7 +107,7 @@ class WorkerClient:
             message = self._fate(channel)
         return _lost(message, time.monotonic() - start)
 
-    def _fate(self, channel: AnyChannel) -> str:
+    def _fate(self, channel: WorkerChannel) -> str:
         """What became of a worker that ended before it answered."""
         del channel
         return "the worker ended during the job"
@@ -130,7 +130,7 @@ class WorkerClient:
             channel.close()
         atexit.unregister(self.close)
 
-    def _live(self) -> AnyChannel:
+    def _live(self) -> WorkerChannel:
         with self._starting:
             with self._lock:
                 if self._channel is not None and self._channel.alive:
@@ -144,7 +144,7 @@ class WorkerClient:
         channel.close()
         raise DeviceError(f"the worker of {self.python} was closed while it started")
 
-    def _opened(self) -> AnyChannel:
+    def _opened(self) -> WorkerChannel:
         if self._shared:
             try:
                 return connect(self.python, compile_only=self._compile_only)
@@ -160,7 +160,7 @@ class WorkerClient:
             _LOG.warning("%s; it is started once more", error)
             return Channel(self.python, arguments)
 
-    def _leave(self, channel: AnyChannel) -> str:
+    def _leave(self, channel: WorkerChannel) -> str:
         """Do without a service that is there and says nothing; what to tell of it."""
         with self._lock:
             self._shared = False
@@ -181,7 +181,7 @@ class WorkerClient:
         return _lost(message, seconds)
 
 
-def _begun(channel: AnyChannel, pending: Pending) -> bool:
+def _begun(channel: WorkerChannel, pending: Pending) -> bool:
     """Wait for a job's turn; False if the worker no longer answers, or its turn never comes."""
     end = time.monotonic() + _QUEUE_SECONDS
     while not pending.started.wait(_LOOK_SECONDS):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from io import BufferedReader
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 
 from tilewright.worker.messages.envelope import Answer, Hello, Job, Request
 from tilewright.worker.protocol import MessageBuffer, encode
@@ -35,29 +36,6 @@ class Pending:
         self.answer = answer
         self.started.set()
         self.done.set()
-
-
-class AnyChannel(Protocol):
-    """A running worker and the way to it."""
-
-    @property
-    def hello(self) -> Hello: ...
-
-    @property
-    def alive(self) -> bool: ...
-
-    @property
-    def pid(self) -> int: ...
-
-    def send(self, job: Job[Any], timeout_s: float) -> Pending: ...
-
-    def answers(self) -> bool:
-        """Whether it still does, asked while a job waits for its turn there."""
-        ...
-
-    def cancel_all(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Conversation:
@@ -192,15 +170,44 @@ class Conversation:
             pending.finish(None)
 
 
-class ProcessChannel:
-    """A worker at the other end of a process's pipes; a subclass starts and greets it.
+class WorkerChannel(ABC):
+    """A running worker and the way to it; a subclass starts and greets it."""
+
+    hello: Hello
+    _talk: Conversation
+
+    @property
+    def alive(self) -> bool:
+        return self._talk.alive
+
+    @property
+    @abstractmethod
+    def pid(self) -> int:
+        """Of the process here that is the worker, or that the way to it goes through."""
+
+    def send(self, job: Job[Any], timeout_s: float) -> Pending:
+        """Hand a job over; the answer, or the worker's end, sets ``done``."""
+        return self._talk.send(job, timeout_s)
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Whether it still does, asked while a job waits for its turn there."""
+
+    def cancel_all(self) -> None:
+        """Stop every job under way; each is answered as an error."""
+        self._talk.cancel_all()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave the worker, and end it where it is this process's own."""
+
+
+class ProcessChannel(WorkerChannel):
+    """A worker at the other end of a process's pipes.
 
     Args:
         stop_s: how long the process may take to end by itself.
     """
-
-    hello: Hello
-    _talk: Conversation
 
     def __init__(self, process: subprocess.Popen[bytes], stop_s: float) -> None:
         self._process = process
@@ -213,7 +220,7 @@ class ProcessChannel:
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None and self._talk.alive
+        return self._process.poll() is None and super().alive
 
     @property
     def pid(self) -> int:
@@ -226,17 +233,9 @@ class ProcessChannel:
         lines = self._printed().strip().splitlines()
         return lines[-1].strip() if lines else ""
 
-    def send(self, job: Job[Any], timeout_s: float) -> Pending:
-        """Hand a job over; the answer, or the worker's end, sets ``done``."""
-        return self._talk.send(job, timeout_s)
-
     def answers(self) -> bool:
         """Whether the worker is there; it starts each job at once, so that none waits."""
         return self.alive
-
-    def cancel_all(self) -> None:
-        """Stop every job under way; each is answered as an error."""
-        self._talk.cancel_all()
 
     def _printed(self) -> str:
         """The tail of what the process wrote to stderr, once it has ended."""

@@ -15,8 +15,7 @@ from tilewright.executed.search import Tried, tried
 from tilewright.home import home
 from tilewright.source.callgraph import CallGraph, call_graph
 from tilewright.source.model import Module
-from tilewright.targets.cache import ReportCache
-from tilewright.targets.keys import content_key
+from tilewright.targets.cache import ReportCache, content_key
 from tilewright.worker.messages.drafted import (
     DraftedCall,
     DraftedJob,

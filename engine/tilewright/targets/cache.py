@@ -1,23 +1,36 @@
-"""What compilers said, on disk: one JSON file each, the oldest dropped when there are too many."""
+"""What compilers said, on disk, under keys of all that it depends on.
+
+One JSON file each, the oldest dropped when there are too many.
+"""
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import json
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from tilewright.devices.package import unchanged, write_atomically
+from tilewright.devices.package import unchanged, worker_hash, write_atomically
 from tilewright.home import home
+from tilewright.python_syntax import parse
+from tilewright.serialize import dump
+from tilewright.targets.model import LaunchFacts, Target
 
 MAX_REPORTS = 8192
 MAX_TEXTS = 512
 MAX_TEXT_BYTES = 256_000_000
 _PRUNE_EVERY = 64
 _MARGIN = 0.9
+# Variables that compilers read. What reaches them, `worker/sandbox/environment.py` decides.
+_COMPILERS_READ = ("TRITON_", "AMDGCN_", "LLVM_", "MLIR_", "IGC_", "DISABLE_", "ENABLE_TMA")
+_NOT_READ = frozenset({"TRITON_CACHE_DIR", "TRITON_HOME", "TRITON_INTERPRET"})
+_REMEMBERED = 4096
 
 
 class ReportCache:
@@ -108,3 +121,84 @@ def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
             return list(found)
     except OSError:
         return []
+
+
+def cache_key(
+    compilers: str, module_path: str, launch: LaunchFacts, target: Target, shared_limit: int | None
+) -> str:
+    """Everything a report depends on: sources, launch, target, compilers, worker, readers."""
+    launched = json.dumps(dump(launch), sort_keys=True)
+    parts = (launched, str(target), str(shared_limit), compilers, _readers_hash())
+    return content_key(module_path, parts)
+
+
+def content_key(module_path: str, parts: Iterable[str]) -> str:
+    """A key of a module's text, of the modules beside it that it imports, of the worker that reads
+    them, and of ``parts``."""
+    every = [_sources_hash(Path(module_path)), *parts, worker_hash(), *_environment()]
+    return hashlib.sha256("\0".join(every).encode()).hexdigest()
+
+
+def _environment() -> list[str]:
+    """The variables that change what compilers make of a text, as they are set."""
+    return sorted(
+        f"{name}={value}"
+        for name, value in os.environ.items()
+        if name.startswith(_COMPILERS_READ) and name not in _NOT_READ
+    )
+
+
+def readers() -> tuple[Path, ...]:
+    """The code that makes a report of compilers' texts."""
+    here = Path(__file__).parent
+    names = ("compilation.py", "error_hints.py", "line_report.py", "model.py")
+    return (*sorted(here.glob("assembly/*.py")), *(here / name for name in names))
+
+
+@cache
+def _readers_hash() -> str:
+    """Hash of the readers: what they said before is not said again once they read otherwise."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in readers())).hexdigest()
+
+
+def _sources_hash(path: Path) -> str:
+    """Hash of a module and of the modules beside it that it imports, directly or not."""
+    digest = hashlib.sha256()
+    waiting, seen = [path], {path}
+    while waiting:
+        content, imported = _read(waiting.pop())
+        digest.update(content.encode())
+        for name in imported:
+            beside = path.parent / f"{name}.py"
+            if beside not in seen and beside.is_file():
+                seen.add(beside)
+                waiting.append(beside)
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> tuple[str, tuple[str, ...]]:
+    found = path.stat()
+    return _read_once(str(path), (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@lru_cache(_REMEMBERED)
+def _read_once(path: str, stamp: tuple[int, ...]) -> tuple[str, tuple[str, ...]]:
+    """(hash of a file, names it imports), read once for each state that the file is in."""
+    del stamp
+    data = Path(path).read_bytes()
+    names = sorted(_imported(data.decode("utf-8", "replace")))
+    return hashlib.sha256(data).hexdigest(), tuple(names)
+
+
+def _imported(text: str) -> set[str]:
+    try:
+        tree = parse(text)
+    except (SyntaxError, ValueError):
+        return set()
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.partition(".")[0])
+    return names

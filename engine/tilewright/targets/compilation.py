@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from functools import cache as once
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -16,9 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import tilewright
 from tilewright.harness_fault import harness_fault
 from tilewright.serialize import dump, load
-from tilewright.targets.cache import ReportCache, text_cache
+from tilewright.targets.cache import ReportCache, cache_key, text_cache
 from tilewright.targets.error_hints import placed, with_way_out
-from tilewright.targets.keys import cache_key
 from tilewright.targets.line_report import READ, digest
 from tilewright.targets.model import (
     CompileMessage,
@@ -202,7 +200,6 @@ class _Asked:
 
     def key(self, stage: str = "") -> str:
         compilers = self.toolchain.identity if self.toolchain else self.device.info.triton
-        compilers = f"{compilers} {_readers_hash()}"
         key = cache_key(compilers, self.module_path, self.launch, self.target, self.shared_limit)
         return hashlib.sha256(f"{key} {stage}".encode()).hexdigest() if stage else key
 
@@ -223,19 +220,6 @@ class _Asked:
             "target": where, "emit": list(emit), "torch": self.device.info.torch,
         }  # fmt: skip
         return _compiler(self.toolchain).run(job_xpu, timeout_s)
-
-
-def _readers() -> tuple[Path, ...]:
-    """The code that makes a report of compilers' texts, this module with it."""
-    here = Path(__file__).parent
-    names = ("compilation.py", "error_hints.py", "line_report.py", "model.py")
-    return (*sorted(here.glob("assembly/*.py")), *(here / name for name in names))
-
-
-@once
-def _readers_hash() -> str:
-    """Hash of the readers: what they said before is not said again once they read otherwise."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in _readers())).hexdigest()
 
 
 def _compiler(toolchain: XpuToolchain) -> WorkerClient:

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.source import parse_module
 from tilewright_server.analysis_cache import Parsed
 from tilewright_server.context import ServerContext
-from tilewright_server.fact_store import facts_key
+from tilewright_server.fact_store import facts_key, hashes_of
 from tilewright_server.jobs.engine_job import conclude, run_engine
 from tilewright_server.jobs.manager import Job, JobKind, JobState
 from tilewright_server.profile_facts import read_facts
@@ -30,15 +29,6 @@ async def profile(server: ServerContext, job: Job, snapshot: Snapshot) -> None:
     if job.state is not JobState.STOPPING and outcome.result is not None:
         count = remember(server, job, parsed, snapshot, outcome.result)
     conclude(server, job, snapshot, outcome, count, "profiled")
-
-
-def hashes_of(parsed: Parsed, snapshot: Snapshot) -> set[tuple[str, str]]:
-    """Kernels with their content hashes, also as an engine sees them that reads plain newlines."""
-    modules = [parsed.module]
-    if "\r" in snapshot.text:
-        plain = snapshot.text.replace("\r\n", "\n").replace("\r", "\n")
-        modules.append(parse_module(plain, parsed.module.path))
-    return {(kernel.name, kernel.content_hash) for m in modules for kernel in m.kernels}
 
 
 def remember(

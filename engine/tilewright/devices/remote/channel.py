@@ -17,7 +17,13 @@ from tilewright.devices.package import PACKAGE, worker_zip
 from tilewright.devices.remote.address import Address
 from tilewright.devices.remote.path_mapping import Edge, GoneError
 from tilewright.devices.remote.uplink import Link
-from tilewright.devices.rpc import ENDING_SECONDS, AnyChannel, Conversation, Pending, ProcessChannel
+from tilewright.devices.rpc import (
+    ENDING_SECONDS,
+    Conversation,
+    Pending,
+    ProcessChannel,
+    WorkerChannel,
+)
 from tilewright.worker.messages.envelope import Answer, Hello, Job
 from tilewright.worker.protocol import LOST
 
@@ -160,7 +166,7 @@ class RemoteClient(WorkerClient):
     def _opened(self) -> SshChannel:
         return SshChannel(self._address)
 
-    def _fate(self, channel: AnyChannel) -> str:
+    def _fate(self, channel: WorkerChannel) -> str:
         said = channel.last_words if isinstance(channel, SshChannel) else ""
         return f"the connection to {self._address.host} was cut{f' ({said})' if said else ''}"
 

@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from tilewright.devices.local_process import cannot_start, way_out
 from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
-from tilewright.devices.rpc import Conversation, Pending
+from tilewright.devices.rpc import Conversation, Pending, WorkerChannel
 from tilewright.devices.service.places import (
     ServiceError,
     idle_seconds,
@@ -26,7 +26,7 @@ from tilewright.devices.service.places import (
     sent_environment,
     socket_path,
 )
-from tilewright.worker.messages.envelope import Hello, Job
+from tilewright.worker.messages.envelope import Hello
 from tilewright.worker.protocol import COMPILE_ONLY, SECRET, SERVICE, MessageBuffer
 
 _HELLO_SECONDS = 20.0
@@ -125,7 +125,7 @@ def _all_of(descriptor: int) -> bytes:
     return data
 
 
-class ServiceChannel:
+class ServiceChannel(WorkerChannel):
     """Carries jobs to a service and their answers back; other clients have their own."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -138,7 +138,7 @@ class ServiceChannel:
             queued=True,
             more={"environment": sent_environment()},
         )
-        self.hello: Hello = (self._talk.receive() or {}).get("hello") or {}
+        self.hello = (self._talk.receive() or {}).get("hello") or {}
         connection.settimeout(None)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_LIMIT)
 
@@ -146,10 +146,6 @@ class ServiceChannel:
     def welcome(self) -> bool:
         """Whether the service takes jobs; else it made way for another, or is about to end."""
         return "pid" in self.hello
-
-    @property
-    def alive(self) -> bool:
-        return self._talk.alive
 
     def replaces(self, other: ServiceChannel) -> bool:
         """Whether the other service has the same interpreter and another worker."""
@@ -165,10 +161,6 @@ class ServiceChannel:
         """Read answers from now on."""
         self._talk.start()
 
-    def send(self, job: Job[Any], timeout_s: float) -> Pending:
-        """Hand a job over; ``started`` tells when its time begins."""
-        return self._talk.send(job, timeout_s)
-
     def ask(self, about: str) -> Pending:
         """``status``, ``stop`` or ``retire``: of the service itself."""
         return self._talk.ask({"service": about})
@@ -177,10 +169,6 @@ class ServiceChannel:
         """Whether the service says how it is, within a while."""
         asked = self.ask("status")
         return asked.done.wait(_HELLO_SECONDS) and asked.answer is not None
-
-    def cancel_all(self) -> None:
-        """Stop every job of this connection; each is answered as an error."""
-        self._talk.cancel_all()
 
     def close(self) -> None:
         """Leave; the service stops what of this connection is under way, and goes on."""
