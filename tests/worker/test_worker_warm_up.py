@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -46,7 +47,7 @@ LOADED = """
 from tilewright.worker.trials.warm_up import warm_up
 import os
 threads = len(os.listdir("/proc/self/task"))
-warm_up()
+warm_up(compiles=True)
 from triton.runtime.driver import driver
 print(len(asked), len(os.listdir("/proc/self/task")) - threads, type(driver._active).__name__)
 """
@@ -58,3 +59,30 @@ def test_what_trials_have_done_once_starts_no_thread_and_asks_no_driver() -> Non
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.split() == ["0", "0", "NoneType"]
+
+
+WATCHED = """
+import runpy, sys
+from tilewright.worker import tamper
+from tilewright.worker.trials.warm_up import warm_up
+warm_up(compiles=False)
+assert "torch._dynamo" not in sys.modules
+def seen():
+    with tamper.observed(sys.argv[1]) as watched:
+        runpy.run_path(sys.argv[1])
+    return watched.facts()["operators"]
+alone = seen()
+assert "torch._dynamo" not in sys.modules
+import torch._dynamo
+assert alone == seen(), (alone, seen())
+print(sorted(alone))
+"""
+
+
+@pytest.mark.triton
+def test_operators_are_noted_without_torchs_compiler_and_next_to_it_alike(tmp_path: Path) -> None:
+    file = tmp_path / "host.py"
+    file.write_text("import torch\n\ntorch.zeros(3).sum()\n")
+    ended = subprocess.run([sys.executable, "-c", WATCHED, file], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip() == "['aten.sum', 'aten.zeros']"

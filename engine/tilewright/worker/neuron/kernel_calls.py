@@ -114,7 +114,7 @@ def stand_ins() -> list[tuple[str, Any]]:
     return [
         (name, module)
         for name, module in list(sys.modules.items())
-        if name.partition(".")[0] in _STAND_INS and isinstance(module, modules.StandIn)
+        if name.startswith(_STAND_INS) and isinstance(module, modules.StandIn)
     ]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -58,6 +59,24 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
             name = f"{func.namespace}.{func._schema.name.partition('::')[2]}"
             note(self.seen, name, (args, kwargs or {}, made), frame)
         return made
+
+
+def _uncompiled(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A mode's method without torch's wrapper, which keeps torch's compiler out of it and imports
+    the compiler for that: a second of processor time. The wrapper stays where something else has
+    imported the compiler."""
+    plain: Callable[..., Any] = getattr(method, "__wrapped__", method)
+
+    @functools.wraps(plain)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        compiler = sys.modules.get("torch._dynamo")
+        # Half imported, it has no way to keep itself out yet.
+        return (method if hasattr(compiler, "disable") else plain)(*args, **kwargs)
+
+    return called
+
+
+setattr(Operators, "__torch_dispatch__", _uncompiled(Operators.__torch_dispatch__))  # noqa: B010
 
 
 def note(seen: dict[str, dict[str, Any]], name: str, values: Any, frame: FrameType) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import random
-import shutil
 import threading
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +18,7 @@ import torch
 from ..inputs import generation, layouts, tensor_files
 from ..protocol import LOST, OUT_OF_MEMORY, TIMEOUT, UNSUPPORTED
 from . import answers, results, run_faults, weights
+from .input_files import InputFiles
 from .results import Results
 from .runner_handle import Handle, RunnerEndedError, owned
 from .version import is_on_host, place_of
@@ -46,28 +44,6 @@ _PASSING = (OUT_OF_MEMORY, TIMEOUT, LOST)
 _NOT_OF_ORIGINAL = ("name", "config_index", "tried", "repeats", "required", "simpler")
 
 Start = Callable[["RunnerJob", float], Handle]
-
-
-@dataclass(eq=False)
-class InputFiles:
-    """The inputs of checks as files, removed with the last measure that is of them."""
-
-    manifest: Entries
-    folder: Path
-
-    def __post_init__(self) -> None:
-        weakref.finalize(self, _removed, self.folder, os.getpid()).atexit = False
-
-    @property
-    def size(self) -> int:
-        """Their bytes."""
-        return sum(Path(one["file"]).stat().st_size for one in self.manifest if "file" in one)
-
-
-def _removed(folder: Path, owner: int) -> None:
-    # A forked child has the object as well.
-    if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass
@@ -165,7 +141,10 @@ class Originals:
         asked = _of_original(check)
         concerned = {name: job.get(name) for name in ("original", "reference", "entry", "seed")}
         key = _key([concerned, asked])
-        with self.lock:
+        known = self._bases.get(key)
+        if not self.lock.acquire(blocking=known is None):  # while another one is made
+            return cast("Base", known)
+        try:
             if key not in self._bases:
                 made = self._make(job, asked)
                 if made.passing:
@@ -174,6 +153,8 @@ class Originals:
                 self._let_go()
             self._bases.move_to_end(key)
             return self._bases[key]
+        finally:
+            self.lock.release()
 
     def original(self, job: TrialJob) -> Handle:
         """The performer of a job's original."""
@@ -202,6 +183,9 @@ class Originals:
 
     def _make(self, job: TrialJob, check: Check) -> Base:
         base = Base(self.inputs(job, check))
+        if job.get("reference"):  # it gets ready while the original answers
+            self._started(runner_of(job, job["original"]))
+            self._started(_reference_of(job))
         try:
             self._ask_original(job, check, base)
         except RunnerEndedError as error:
@@ -325,10 +309,8 @@ class Originals:
         return self.results(self._reference(job), base, message_of(check), _FIRST_CALL_S)
 
     def _reference(self, job: TrialJob) -> Handle:
-        """The performer of a job's reference; what its file does beside computing is no matter."""
-        assert job["reference"] is not None
-        told = {**job["performer"], **job["reference"], "observe": False}
-        return self.performer(cast("RunnerJob", told))
+        """The performer of a job's reference."""
+        return self.performer(_reference_of(job))
 
     def _with_nudged(
         self, performer: Handle, base: Base, message: Message, nudges: int
@@ -425,6 +407,14 @@ class Originals:
         return tensor_files.save(values, str(folder), "state")
 
     def performer(self, job: RunnerJob) -> Handle:
+        """A performer that is kept, and ready."""
+        handle = self._started(job)
+        if handle.preparing:
+            handle.preparing = False
+            handle.prepared = handle.reply(_FIRST_CALL_S)
+        return handle
+
+    def _started(self, job: RunnerJob) -> Handle:
         """A performer that is kept; started, and told to prepare, when it is not there."""
         key = json.dumps([job["module"], job.get("entry")], sort_keys=True)
         handle = self._performers.get(key)
@@ -432,7 +422,7 @@ class Originals:
             if handle is not None:
                 handle.close()
             handle = self._performers[key] = self.start(job, 0.0)
-            handle.prepared = handle.ask({"do": "prepare"}, _FIRST_CALL_S)
+            handle.prepare()
         self._performers.move_to_end(key)
         while len(self._performers) > _KEPT_PERFORMERS:
             _, oldest = self._performers.popitem(last=False)
@@ -468,6 +458,12 @@ def with_config(check: Check, config: int) -> Message:
 def runner_of(job: TrialJob, module: str) -> RunnerJob:
     """What a runner of one file of a trial is started with."""
     return cast("RunnerJob", {**job["performer"], "module": module})
+
+
+def _reference_of(job: TrialJob) -> RunnerJob:
+    """What a job's reference is started with; what its file does beside computing is no matter."""
+    assert job["reference"] is not None
+    return cast("RunnerJob", {**job["performer"], **job["reference"], "observe": False})
 
 
 def message_of(check: Check | Message, **more: Unpack[More]) -> Message:

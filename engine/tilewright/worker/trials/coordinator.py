@@ -45,6 +45,7 @@ from .runner_handle import (
     is_of_a_driver,
 )
 from .runner_pool import RunnerPool
+from .timed_contest import timed_checks
 from .trial import Hearing, first_checks
 from .version import is_on_host
 
@@ -193,9 +194,10 @@ class Coordinator:
         threading.Thread(target=self._begin_original, args=(job, timeout_s), daemon=True).start()
 
     def _begin_original(self, job: TrialJob, timeout_s: float) -> None:
-        """Have the original compiled, and its results on the first check, while the candidate gets
-        ready. What fails here is told when it is due."""
-        checks = first_checks(job["checks"]) or job["checks"][:1]
+        """Have the original compiled, and its results on the first check and on what is timed,
+        while the candidate gets ready and makes its first call. What fails is told when it is due.
+        """
+        checks = [*(first_checks(job["checks"]) or job["checks"][:1]), *timed_checks(job)]
         with contextlib.suppress(RunnerEndedError, HarnessError, JobError, OSError):
             if job["original"] not in self._begun:
                 self._begun.add(job["original"])
@@ -205,7 +207,8 @@ class Coordinator:
                     threading.Thread(target=_until_compiled, args=(compiler,), daemon=True).start()
             for check in checks:
                 with self._turns.beside():
-                    self._originals.base(job, check)
+                    if self._originals.base(job, check).failure:
+                        return
 
     def _start_original(self, job: RunnerJob, timeout_s: float) -> Handle:
         """A performer that is kept."""

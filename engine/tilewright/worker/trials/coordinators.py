@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..jobs import uses_gpu
 from ..protocol import FOLDER_PREFIX, LOST, MARKER
 from ..runtime.connections import Line, Peer
 from ..runtime.job_processes import Deliver
@@ -83,7 +84,7 @@ class Coordinators:
         """Hand a trial to the peer's coordinator of its device; returns its number."""
         from .warm_up import warm_up  # a worker that only compiles has no torch
 
-        warm_up()
+        warm_up(compiles=uses_gpu(request["job"]))
         court = self._court(peer, request)
         self._next += 1
         court.trials[self._next] = deliver

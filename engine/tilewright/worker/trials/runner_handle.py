@@ -103,6 +103,7 @@ class Handle:
         end: has the fork server kill it, with a status and the reason.
         ended: status and reason, once the fork server has said that it is gone.
         prepared: what it answered when it was told to prepare.
+        preparing: whether it was told, and its answer has not been waited for.
         spent_s: seconds waited for its answers, by what was asked.
         patience: how long it may work.
         ends: what is raised when it is gone, or answers nonsense.
@@ -115,6 +116,7 @@ class Handle:
     ends: type[RunnerEndedError] = RunnerEndedError
     ended: tuple[str, str] | None = None
     prepared: Prepared | None = None
+    preparing: bool = False
     calls: int = 0
     held: list[Path] = field(default_factory=list)
     spent_s: dict[str, float] = field(default_factory=dict)
@@ -132,6 +134,13 @@ class Handle:
     @property
     def alive(self) -> bool:
         return self.ended is None and not self.wire.gone
+
+    def prepare(self) -> None:
+        """Tell it to prepare, and wait for nothing; one that is gone says so in its ``reply``."""
+        self.preparing = True
+        self.patience.begin()
+        with contextlib.suppress(OSError):
+            self.wire.send({"do": "prepare"})
 
     def ask(self, message: Mapping[str, object], timeout_s: float) -> Any:
         """Have it do one thing; raises RunnerEndedError when that gives no result."""

@@ -41,7 +41,7 @@ class Timing:
         self._candidate = candidate
         self._job = job
         self._told = told
-        self._check: Check = {**told["check"], "seed": 0}
+        self._check = _timed(told)
         self._base = originals.base(job, self._check)
         self._failed: dict[str, str] | None = None
         if self._base.failure:
@@ -88,6 +88,15 @@ class Timing:
         finally:
             self._candidate.clear()
         return cast("Contest", {"case": _name(case), **found})
+
+
+def timed_checks(job: TrialJob) -> list[Check]:
+    """The checks whose inputs and results a trial's timing begins with."""
+    return [_timed(told) for told in job["timing"]["cases"]] if "timing" in job else []
+
+
+def _timed(told: TimedCase) -> Check:
+    return {**told["check"], "seed": 0}
 
 
 def _open(originals: Originals, performer: Handle, base: Base, message: Message) -> None:

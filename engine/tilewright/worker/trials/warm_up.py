@@ -12,12 +12,17 @@ from ..sandbox import read_paths
 
 # Imported by numpy with the first call of functions that the interpreter uses.
 _LATE_IMPORTS = ("numpy.ma",)
+# Of fake tensors, with which processes compile next to a candidate.
+_TO_COMPILE = ("torch._dynamo",)
 
 
 @cache
-def warm_up() -> None:
-    """Import, look up and rewrite it; no device is opened and no thread started."""
-    for name in _LATE_IMPORTS:
+def warm_up(*, compiles: bool) -> None:
+    """Import, look up and rewrite it; no device is opened and no thread started.
+
+    ``compiles``: whether kernels are compiled, as they are for a GPU.
+    """
+    for name in (*_LATE_IMPORTS, *(_TO_COMPILE if compiles else ())):
         importlib.import_module(name)
     tamper.warm_up()
     switch.warm_up()
