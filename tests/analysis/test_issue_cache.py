@@ -65,6 +65,10 @@ EDITS = {
     "a helper that now writes": ("    return x + 1", "    tl.debug_barrier()\n    return x + 1"),
     "a helper's result": ("    return x + 1", "    return tl.sum(x, 0)"),
     "a signature": ("def second(x_ptr, BLOCK", "def second(BLOCK, x_ptr"),
+    "an empty line in a kernel": (
+        "    offs = tl.arange(0, BLOCK)\n    x = tl",
+        "\n    offs = tl.arange(0, BLOCK)\n\n    x = tl",
+    ),
     "lines above": ("import torch\n", "import torch\n\n# more\n\n"),
     "a line between": ("@triton.jit\ndef second", "# more\n@triton.jit\ndef second"),
     "a decorator": ("@triton.jit\ndef first", "@other\n@triton.jit\ndef first"),
@@ -115,6 +119,7 @@ def _seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("a signature", ["second"]),
         ("a broken kernel", ["helper", "first"]),
         ("a launch", ["helper", "first", "second"]),
+        ("an empty line in a kernel", []),
         ("lines above", []),
         ("a line between", []),
         ("a helper's result", ["helper", "first"]),
@@ -185,6 +190,20 @@ def test_equal_kernels_keep_their_own_places(memory: IssueCache) -> None:
         text = "\n\n" + text
 
 
+def test_an_empty_line_of_a_string_is_one_of_its_kernel(
+    memory: IssueCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quoted = TEXT.replace("    return x + 1", '    """Adds.\n\n    One."""\n    return x + 1')
+    seen = _seen(monkeypatch)
+    analyze(parse_module(quoted))
+    seen.clear()
+    analyze(parse_module(quoted.replace("One.", "One.\n\n    ")))
+    assert seen == ["helper", "first"]
+    seen.clear()
+    analyze(parse_module(quoted.replace("    return x", "\n    return x")))
+    assert seen == []
+
+
 def test_another_context_is_another_question(
     memory: IssueCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,12 +261,14 @@ def test_any_edits_leave_nothing_stale(memory: IssueCache, seed: int) -> None:
         lines = snippet.text.split("\n")
         for _ in range(6):
             one, two = (random.randrange(len(lines)) for _ in range(2))
-            match random.randrange(4):
+            match random.randrange(5):
                 case 0:
                     lines.insert(one, random.choice(lines))
-                case 1 if len(lines) > 2:
+                case 1:
+                    lines.insert(one, random.choice(("", "    ")))
+                case 2 if len(lines) > 2:
                     del lines[one]
-                case 2:
+                case 3:
                     lines[one], lines[two] = lines[two], lines[one]
                 case _:
                     lines[one] = lines[one].replace("1", "24").replace("BLOCK", "n")
