@@ -98,13 +98,15 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> IssueCache:
     return made
 
 
-def _seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The kernels that the per-kernel detectors are asked about from now on."""
+def _seen(monkeypatch: pytest.MonkeyPatch, *, reads_launches: bool = True) -> list[str]:
+    """The kernels that a detector is asked about from now on, which reads how they are launched."""
     seen: list[str] = []
 
     def spy(module: Module, context: AnalysisContext) -> Iterator[Finding]:
         assert isinstance(module.focus, Kernel)
         seen.append(module.focus.name)
+        if reads_launches:
+            assert isinstance(module.launches_of(module.focus.name), tuple)
         return iter(())
 
     monkeypatch.setitem(analyze.__globals__, "registered", lambda: {"dot_accumulator": spy})
@@ -133,6 +135,34 @@ def test_which_kernels_an_edit_touches(
     assert seen == ["helper", "first", "second"]
     seen.clear()
     analyze(parse_module(TEXT.replace(*EDITS[edit])))
+    assert seen == kernels
+
+
+@pytest.mark.parametrize(
+    ("edit", "kernels"),
+    [
+        ("in the second kernel", ["second"]),
+        ("a launch", []),
+        ("a host function's loop", []),
+        ("a constant", []),
+        ("a constant of a kernel", ["second"]),
+        ("another launch of a kernel", []),
+        ("no launch of a kernel", ["second"]),
+    ],
+)
+def test_what_reads_no_host_code_is_asked_again_only_about_what_a_kernel_names(
+    memory: IssueCache, monkeypatch: pytest.MonkeyPatch, edit: str, kernels: list[str]
+) -> None:
+    further = {
+        "a constant of a kernel": ("PLAIN = 3", "PLAIN = 4"),
+        "another launch of a kernel": ("def run(x, y):\n", "def run(x, y):\n    second[(2,)](x)\n"),
+        "no launch of a kernel": ("    second[(1,)](x, BLOCK=WIDTH)\n", ""),
+    }
+    seen = _seen(monkeypatch, reads_launches=False)
+    analyze(parse_module(TEXT))
+    assert seen == ["helper", "first", "second"]
+    seen.clear()
+    analyze(parse_module(TEXT.replace(*{**EDITS, **further}[edit])))
     assert seen == kernels
 
 

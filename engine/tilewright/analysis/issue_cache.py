@@ -11,6 +11,7 @@ call it.
 import ast
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar, cast
 
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
@@ -45,6 +46,30 @@ _SPLIT = frozenset({Language.TRITON})
 """What NKI kernels depend on in host code is not followed by name."""
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a kernel's detectors have found.
+
+    Attributes:
+        issues: by the detectors that found them.
+        own: the detectors that have read no host code.
+        said: the phrases that the file was asked for, and whether it holds them.
+    """
+
+    issues: Mapping[str, tuple[Issue, ...]]
+    own: frozenset[str]
+    said: Mapping[str, bool]
+
+
+@dataclass(frozen=True)
+class _KeptOwn:
+    """What the detectors that have read no host code have found."""
+
+    issues: Mapping[str, tuple[KeptIssue, ...]]
+    own: frozenset[str]
+    said: Mapping[str, bool]
+
+
 class IssueCache:
     """The issues of single kernels and host functions, by everything they depend on.
 
@@ -52,6 +77,7 @@ class IssueCache:
     """
 
     def __init__(self) -> None:
+        self._own: LruDict[str, _KeptOwn] = LruDict(_KEPT)
         self._known: LruDict[str, tuple[KeptIssue, ...]] = LruDict(_KEPT)
         self._identities: LruDict[str, Identities] = LruDict(_FILES)
 
@@ -68,6 +94,29 @@ class IssueCache:
             return None
         moved = tuple(m for kept in known if (m := kept.moved(layout)) is not None)
         return moved if len(moved) == len(known) else None
+
+    def own(self, key: str, module: Module, layout: Layout) -> Mapping[str, tuple[Issue, ...]]:
+        """What the detectors that read no host code find in a kernel, as far as it is known."""
+        kept = self._own.get(key)
+        if kept is None or any(module.lookup.says(p) is not said for p, said in kept.said.items()):
+            return {}
+        found: dict[str, tuple[Issue, ...]] = dict.fromkeys(kept.own, ())
+        for issue_id, issues in kept.issues.items():
+            moved = tuple(m for issue in issues if (m := issue.moved(layout)) is not None)
+            if len(moved) == len(issues):
+                found[issue_id] = moved
+            else:
+                del found[issue_id]
+        return found
+
+    def keep_own(self, key: str, layout: Layout, found: Found) -> None:
+        """Keep what the detectors that read no host code have found."""
+        issues = {
+            issue_id: tuple(KeptIssue.at(issue, layout) for issue in issues)
+            for issue_id, issues in found.issues.items()
+            if issues and issue_id in found.own
+        }
+        self._own.put(key, _KeptOwn(issues, found.own, found.said))
 
     def keep(self, key: str, layout: Layout, found: Iterable[Issue]) -> None:
         """Keep issues that were found in a file of this layout."""
@@ -136,6 +185,21 @@ class Surroundings:
         family = names | _reached([kernel.name], self._callers)
         place = self.layout.place_of(kernel.range)
         return self._identity(place, self._text(kernel), names, family, ())
+
+    def own(self, kernel: Kernel) -> str:
+        """The identity of what one kernel's issues depend on where no host code is read."""
+        names = _reached([kernel.name], self._calls)
+        family = names | _reached([kernel.name], self._callers)
+        named = self._module.lookup.named
+        aliases = {name: [k.aliases for k in named.get(name, ())] for name in sorted(family)}
+        how = [(name, self._module.has_launches(name), *aliases[name]) for name in aliases]
+        words = frozenset().union(*(words_in(self._texts.get(name, "")) for name in family))
+        called = {alias for each in chain(*aliases.values()) for alias in each}
+        reached = self._host.making(called | family, words)
+        place = self.layout.place_of(kernel.range)
+        said = f"{place}{self._host.identity(reached)}{how}{sorted(names)}"
+        texts = (f"{name}:{self._texts.get(name, '')}" for name in sorted(family))
+        return digest("\0".join((self._common, said, self._text(kernel), *texts)))
 
     def of_host(self, function: str) -> str:
         """The identity of all that one host function's issues depend on."""
