@@ -114,7 +114,7 @@ class IssueCache:
         issues = {
             issue_id: tuple(KeptIssue.at(issue, layout) for issue in issues)
             for issue_id, issues in found.issues.items()
-            if issues and issue_id in found.own
+            if issue_id in found.own
         }
         self._own.put(key, _KeptOwn(issues, found.own, found.said))
 
@@ -234,8 +234,7 @@ class Surroundings:
         """The text of a kernel, without its empty lines where it is a statement of the file."""
         if not self._is_split or "\r" in kernel.text:
             return kernel.text
-        place = self._tops[id(kernel.node)]
-        return self.layout.filled_text(self._module, place)
+        return self.layout.filled_text(kernel, self._tops[id(kernel.node)])
 
     def _launches(self, kernels: Iterable[str]) -> tuple[tuple[str, str | None, bool, int], ...]:
         """How some kernels are launched, and in which units."""

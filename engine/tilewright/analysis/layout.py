@@ -5,7 +5,6 @@ on other lines, or with other empty lines.
 import ast
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -13,15 +12,17 @@ from typing import cast
 from tilewright.analysis.host_code import UNITS, bound_by
 from tilewright.analysis.model import Issue, Related
 from tilewright.python_syntax import descendants
-from tilewright.source.model import Module
-from tilewright.source.node_memo import per_text, text_memo_of
+from tilewright.source.model import Kernel, Module
+from tilewright.source.node_memo import text_memo_of
 from tilewright.source.text import Range
 
 _Anchor = tuple[str, int]
 _Place = tuple[_Anchor, int, int]
+_Form = tuple[str, int, Sequence[int]]
 _IN_WORDS = re.compile(r"\bline \d")
 _BEFORE_ALL: _Anchor = ("", -1)
 _BLANK = " \t\f"
+_FILLED = "filled text"
 _QUOTES = ('"""', "'''")
 
 
@@ -46,15 +47,17 @@ class Layout:
     def of(module: Module) -> "Layout":
         """The layout of a parsed file."""
         kernels = {id(kernel.node): kernel.name for kernel in module.kernels}
-        seen: Counter[str] = Counter()
+        lines = module.index.lines
+        numbers: dict[str, int] = {}
         starts, anchors, filled = [], [], []
         for node in module.tree.body:
-            definition, above = head(node)
-            name = kernels.get(id(node)) or definition
+            definition, above, own = _form(node, lines)
+            name = kernels.get(id(node), definition)
+            number = numbers.get(name, 0)
+            numbers[name] = number + 1
             starts.append(node.lineno - above)
-            anchors.append((name, seen[name]))
-            seen[name] += 1
-            filled.append(_filled_lines(module, node, above))
+            anchors.append((name, number))
+            filled.append(own)
         places = {anchor: place for place, anchor in enumerate(anchors)}
         return Layout(tuple(starts), tuple(anchors), tuple(filled), places)
 
@@ -69,13 +72,17 @@ class Layout:
         """The number of the top-level statement that a line belongs to; -1 above all."""
         return bisect_right(self.starts, line) - 1
 
-    def filled_text(self, module: Module, place: int) -> str:
-        """The text of a statement of the file without its empty lines."""
-        filled, lines = self.filled[place], module.index.lines
-        above = self.starts[place] - 1
+    def filled_text(self, kernel: Kernel, place: int) -> str:
+        """The text of a kernel that is a statement of the file, without its empty lines."""
+        filled = self.filled[place]
         if isinstance(filled, range):
-            return "\n".join(lines[above : above + len(filled)])
-        return "\n".join([lines[above + within] for within in filled])
+            return kernel.text
+        memo = text_memo_of(kernel.node)
+        known = memo.get(_FILLED)
+        if known is None:
+            lines = kernel.text.split("\n")
+            known = memo[_FILLED] = "\n".join([lines[within] for within in filled])
+        return cast("str", known)
 
     def number_of(self, line: int) -> tuple[_Anchor, int] | None:
         """The statement that a line is in, and its number there; None for a line in none."""
@@ -87,33 +94,30 @@ class Layout:
         is_filled = number < len(filled) and filled[number] == within
         return (self.anchors[place], number) if is_filled else None
 
-    def line_of(self, anchor: _Anchor, number: int) -> int | None:
-        """The line that has a number in a statement; None where there is none."""
-        place = self.places.get(anchor)
-        if place is None or number >= len(self.filled[place]):
-            return None
-        return self.starts[place] + self.filled[place][number]
-
 
 @dataclass(frozen=True)
 class KeptIssue:
     """An issue, and the statements and lines in them that its places are in.
 
-    ``layout`` is that of the file, for an issue that names a line in words or is in no statement:
-    it holds only there.
+    Attributes:
+        places: for each line of ``_lines`` its statement and its number there.
+        layout: that of the file, for an issue that names a line in words or is in no statement:
+            it holds only there.
     """
 
     issue: Issue
-    lines: tuple[tuple[_Anchor, int], ...]
+    lines: list[int]
+    places: tuple[tuple[_Anchor, int], ...]
     layout: Layout | None
 
     @staticmethod
     def at(issue: Issue, layout: Layout) -> "KeptIssue":
         """An issue of a file of this layout."""
-        lines = tuple(map(layout.number_of, _lines(issue)))
-        known = tuple(line for line in lines if line is not None)
-        is_fixed = len(known) < len(lines) or _IN_WORDS.search(issue.message) is not None
-        return KeptIssue(issue, known, layout if is_fixed else None)
+        lines = list(_lines(issue))
+        found = tuple(map(layout.number_of, lines))
+        places = tuple(place for place in found if place is not None)
+        is_fixed = len(places) < len(found) or _IN_WORDS.search(issue.message) is not None
+        return KeptIssue(issue, lines, places, layout if is_fixed else None)
 
     def moved(self, to: Layout) -> Issue | None:
         """The issue where it is in a file of another layout.
@@ -122,11 +126,13 @@ class KeptIssue:
         """
         if self.layout is not None:
             return self.issue if self.layout == to else None
-        now = [to.line_of(anchor, number) for anchor, number in self.lines]
-        lines = [line for line in now if line is not None]
-        if len(lines) < len(now):
-            return None
-        return self.issue if lines == list(_lines(self.issue)) else _moved(self.issue, lines)
+        lines = []
+        for anchor, number in self.places:
+            place = to.places.get(anchor)
+            if place is None or number >= len(to.filled[place]):
+                return None
+            lines.append(to.starts[place] + to.filled[place][number])
+        return self.issue if lines == self.lines else _moved(self.issue, lines)
 
 
 def _lines(issue: Issue) -> Iterator[int]:
@@ -149,17 +155,26 @@ def _on(where: Range, line: int, end_line: int) -> Range:
     return Range(line, where.column, end_line, where.end_column)
 
 
-@per_text
-def head(node: ast.stmt) -> tuple[str, int]:
-    """What a statement is known by, and how many lines of decorators are above it.
+def _form(node: ast.stmt, lines: Sequence[str]) -> _Form:
+    """What a statement is known by, its lines of decorators, and which of its lines are filled.
 
-    Known by "" are those that count for the whole file.
+    Versions of the file share it where the statement has the same text.
     """
-    decorators: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
-    above = node.lineno - min([node.lineno, *decorators])
+    memo = text_memo_of(node)
+    known = memo.get(Layout)
+    if known is None:
+        decorators: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
+        first = min([node.lineno, *decorators])
+        own = _filled(lines[first - 1 : node.end_lineno], node, first)
+        known = memo[Layout] = _name_of(node), node.lineno - first, own
+    return cast("_Form", known)
+
+
+def _name_of(node: ast.stmt) -> str:
+    """Known by "" are those that count for the whole file."""
     if isinstance(node, UNITS):
-        return f"def {node.name}", above
-    return f"set {sorted(bound_by(node))}" if is_followed(node) else "", above
+        return f"def {node.name}"
+    return f"set {sorted(bound_by(node))}" if is_followed(node) else ""
 
 
 def is_followed(node: ast.stmt) -> bool:
@@ -168,19 +183,6 @@ def is_followed(node: ast.stmt) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return all(isinstance(target, ast.Name) for target in targets)
     return isinstance(node, (*UNITS, ast.Import, ast.ImportFrom))
-
-
-def _filled_lines(module: Module, node: ast.stmt, above: int) -> Sequence[int]:
-    """The lines of a statement that are not empty, counted from its first.
-
-    Versions of the file share them where the statement has the same text.
-    """
-    memo = text_memo_of(node)
-    known = memo.get(Layout)
-    if known is None:
-        lines = module.index.lines[node.lineno - above - 1 : node.end_lineno]
-        known = memo[Layout] = _filled(lines, node, node.lineno - above)
-    return cast("Sequence[int]", known)
 
 
 def _filled(lines: Sequence[str], node: ast.stmt, first: int) -> Sequence[int]:

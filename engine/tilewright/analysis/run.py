@@ -13,7 +13,7 @@ from tilewright.analysis.model import AnalysisContext, Finding, Issue
 from tilewright.analysis.suppression import visible_issues
 from tilewright.knowledge.base import taxonomy
 from tilewright.source.host_reads import host_reads
-from tilewright.source.model import Kernel, Language, Module
+from tilewright.source.model import Kernel, Module
 
 _NOTHING_KNOWN = AnalysisContext()
 _CACHE = IssueCache()
@@ -50,16 +50,15 @@ def _found_in_kernel(
     kernel: Kernel, module: Module, context: AnalysisContext, around: Surroundings | None
 ) -> tuple[Issue, ...]:
     """The issues of a kernel: what is known ``around``, and what other detectors find."""
-    focused = replace(module, focus=kernel)
     if around is None:
-        return _in_order(_found_by_each(focused, kernel.language, context, {}))
+        return _in_order(_found_by_each(kernel, module, context, {}))
     key, layout = around.of(kernel), around.layout
     known = _CACHE.get(key, layout)
     if known is not None:
         return known
     own_key = around.own(kernel)
     own = _CACHE.own(own_key, module, layout)
-    found = _found_by_each(focused, kernel.language, context, own)
+    found = _found_by_each(kernel, module, context, own)
     issues = _in_order(found)
     _CACHE.keep(key, layout, issues)
     _CACHE.keep_own(own_key, layout, found)
@@ -82,24 +81,27 @@ def _found_in_host(
 
 
 def _found_by_each(
+    kernel: Kernel,
     module: Module,
-    language: Language,
     context: AnalysisContext,
     known: Mapping[str, tuple[Issue, ...]],
 ) -> Found:
     """What each detector finds in a kernel, where it is not known."""
+    focused = replace(module, focus=kernel)
     issues: dict[str, tuple[Issue, ...]] = {}
     own = set(known)
     for issue_id, detect in registered().items():
-        if scope_of(issue_id) not in _KERNEL or not is_for(issue_id, language):
+        if scope_of(issue_id) not in _KERNEL or not is_for(issue_id, kernel.language):
             continue
-        if issue_id in known:
-            issues[issue_id] = known[issue_id]
-            continue
-        before = host_reads()
-        issues[issue_id], is_whole = _found_by(issue_id, detect, module, context)
-        if is_whole and host_reads() is before:
+        found, is_own = known.get(issue_id), False
+        if found is None:
+            before = host_reads()
+            found, is_whole = _found_by(issue_id, detect, focused, context)
+            is_own = is_whole and host_reads() is before
+        if is_own:
             own.add(issue_id)
+        if found:
+            issues[issue_id] = found
     return Found(issues, frozenset(own), module.lookup.said)
 
 
@@ -123,7 +125,7 @@ def _found_by(
         found.extend(detect(module, context))
     except RecursionError:  # copying and writing out take several calls for each level
         is_whole = False
-    return tuple(_issue(issue_id, finding) for finding in found), is_whole
+    return tuple([_issue(issue_id, finding) for finding in found]) if found else (), is_whole
 
 
 def _issue(issue_id: str, finding: Finding) -> Issue:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tilewright.analysis.expressions import PURE_BUILTINS
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.per_kernel import Same, kept_by
+from tilewright.analysis.per_kernel import Same, kept_by, per_module
 from tilewright.analysis.tiles.engine import (
     UNKNOWN,
     Engine,
@@ -204,8 +204,17 @@ def tiles_of(module: Module, kernel: Kernel, context: AnalysisContext | None = N
 
 
 def _key(module: Module, kernel: Kernel, launches: tuple[LaunchFacts, ...]) -> Hashable:
-    flows = tuple(Same(flow_of(module, each)) for each in _inlined(module, kernel))
-    return module.era, flows, is_launched(module, kernel), tuple(map(Same, launches))
+    known = _known_keys(module)
+    key = known.get(kernel.node)
+    if key is None:
+        flows = tuple(Same(flow_of(module, each)) for each in _inlined(module, kernel))
+        key = known[kernel.node] = module.era, flows, is_launched(module, kernel)
+    return (*key, *map(Same, launches))
+
+
+@per_module
+def _known_keys(module: Module) -> dict[ast.FunctionDef, tuple[Hashable, ...]]:
+    return {}
 
 
 def _inlined(module: Module, kernel: Kernel) -> list[Kernel]:
