@@ -65,6 +65,10 @@ EDITS = {
     "a helper that now writes": ("    return x + 1", "    tl.debug_barrier()\n    return x + 1"),
     "a helper's result": ("    return x + 1", "    return tl.sum(x, 0)"),
     "a signature": ("def second(x_ptr, BLOCK", "def second(BLOCK, x_ptr"),
+    "an empty line in a kernel": (
+        "    offs = tl.arange(0, BLOCK)\n    x = tl",
+        "\n    offs = tl.arange(0, BLOCK)\n\n    x = tl",
+    ),
     "lines above": ("import torch\n", "import torch\n\n# more\n\n"),
     "a line between": ("@triton.jit\ndef second", "# more\n@triton.jit\ndef second"),
     "a decorator": ("@triton.jit\ndef first", "@other\n@triton.jit\ndef first"),
@@ -94,13 +98,15 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> IssueCache:
     return made
 
 
-def _seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The kernels that the per-kernel detectors are asked about from now on."""
+def _seen(monkeypatch: pytest.MonkeyPatch, *, reads_launches: bool = True) -> list[str]:
+    """The kernels that a detector is asked about from now on, which reads how they are launched."""
     seen: list[str] = []
 
     def spy(module: Module, context: AnalysisContext) -> Iterator[Finding]:
         assert isinstance(module.focus, Kernel)
         seen.append(module.focus.name)
+        if reads_launches:
+            assert isinstance(module.launches_of(module.focus.name), tuple)
         return iter(())
 
     monkeypatch.setitem(analyze.__globals__, "registered", lambda: {"dot_accumulator": spy})
@@ -115,6 +121,7 @@ def _seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("a signature", ["second"]),
         ("a broken kernel", ["helper", "first"]),
         ("a launch", ["helper", "first", "second"]),
+        ("an empty line in a kernel", []),
         ("lines above", []),
         ("a line between", []),
         ("a helper's result", ["helper", "first"]),
@@ -128,6 +135,34 @@ def test_which_kernels_an_edit_touches(
     assert seen == ["helper", "first", "second"]
     seen.clear()
     analyze(parse_module(TEXT.replace(*EDITS[edit])))
+    assert seen == kernels
+
+
+@pytest.mark.parametrize(
+    ("edit", "kernels"),
+    [
+        ("in the second kernel", ["second"]),
+        ("a launch", []),
+        ("a host function's loop", []),
+        ("a constant", []),
+        ("a constant of a kernel", ["second"]),
+        ("another launch of a kernel", []),
+        ("no launch of a kernel", ["second"]),
+    ],
+)
+def test_what_reads_no_host_code_is_asked_again_only_about_what_a_kernel_names(
+    memory: IssueCache, monkeypatch: pytest.MonkeyPatch, edit: str, kernels: list[str]
+) -> None:
+    further = {
+        "a constant of a kernel": ("PLAIN = 3", "PLAIN = 4"),
+        "another launch of a kernel": ("def run(x, y):\n", "def run(x, y):\n    second[(2,)](x)\n"),
+        "no launch of a kernel": ("    second[(1,)](x, BLOCK=WIDTH)\n", ""),
+    }
+    seen = _seen(monkeypatch, reads_launches=False)
+    analyze(parse_module(TEXT))
+    assert seen == ["helper", "first", "second"]
+    seen.clear()
+    analyze(parse_module(TEXT.replace(*{**EDITS, **further}[edit])))
     assert seen == kernels
 
 
@@ -183,6 +218,20 @@ def test_equal_kernels_keep_their_own_places(memory: IssueCache) -> None:
         lines = [i.range.line for i in analyze(parse_module(text)) if i.id == "sigmoid_slow_exp"]
         assert lines == [n for n, line in enumerate(text.splitlines(), 1) if "tl.exp" in line]
         text = "\n\n" + text
+
+
+def test_an_empty_line_of_a_string_is_one_of_its_kernel(
+    memory: IssueCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quoted = TEXT.replace("    return x + 1", '    """Adds.\n\n    One."""\n    return x + 1')
+    seen = _seen(monkeypatch)
+    analyze(parse_module(quoted))
+    seen.clear()
+    analyze(parse_module(quoted.replace("One.", "One.\n\n    ")))
+    assert seen == ["helper", "first"]
+    seen.clear()
+    analyze(parse_module(quoted.replace("    return x", "\n    return x")))
+    assert seen == []
 
 
 def test_another_context_is_another_question(
@@ -242,12 +291,14 @@ def test_any_edits_leave_nothing_stale(memory: IssueCache, seed: int) -> None:
         lines = snippet.text.split("\n")
         for _ in range(6):
             one, two = (random.randrange(len(lines)) for _ in range(2))
-            match random.randrange(4):
+            match random.randrange(5):
                 case 0:
                     lines.insert(one, random.choice(lines))
-                case 1 if len(lines) > 2:
+                case 1:
+                    lines.insert(one, random.choice(("", "    ")))
+                case 2 if len(lines) > 2:
                     del lines[one]
-                case 2:
+                case 3:
                     lines[one], lines[two] = lines[two], lines[one]
                 case _:
                     lines[one] = lines[one].replace("1", "24").replace("BLOCK", "n")

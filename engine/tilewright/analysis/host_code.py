@@ -206,6 +206,7 @@ class HostCode:
         defined = (unit.defines for _, unit in units)
         names = _same(kernels.union(*defined))
         self._mentions = _mentions(tuple((p, u.defines, u.mentions(names)) for p, u in units))
+        self._statements = sum(1 << place for place, unit in units if not unit.name)
         self._digests: dict[int, str] = {}
         last = max(self._units, default=-1)
         self._each = [
@@ -236,6 +237,17 @@ class HostCode:
             above |= 1 << place if place in self._units else 0
         below = all_units.that_define(words & all_units.names)
         return all_units.down.from_all(all_units.up.from_all(above) | below)
+
+    def making(self, kernels: Iterable[str], words: frozenset[str]) -> int:
+        """The units that say what the names in some kernels stand for, one bit each.
+
+        That are those that define one of these names or are a statement that names a kernel, as
+        ``fast = triton.jit(slow)`` does; and what these mention, and so on. A function that
+        launches a kernel is none of them.
+        """
+        all_units = self._mentions
+        naming = all_units.that_name(kernels) & self._statements
+        return all_units.down.from_all(naming | all_units.that_define(words & all_units.names))
 
     def identity(self, reached: int) -> str:
         """The identity of some units."""

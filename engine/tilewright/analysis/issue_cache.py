@@ -1,18 +1,17 @@
 """What was found in kernels before: an edit re-analyses the kernel it touches and no other.
 
 The issues of a kernel, or of a host function, are kept under its *identity*: a digest of all that
-they depend on (``Surroundings``), in which no line number has a part. They are kept with the
-statement that each place stands in (``Layout``), and moved along with it. Identities are kept too:
-while everything that counts for the whole file is the same, that of a kernel follows from its own
-text and those of the kernels that it calls or that call it.
+they depend on (``Surroundings``), in which neither a line number nor an empty line of a kernel has
+a part. They are kept with the statement and the line in it that each place is in (``Layout``), and
+moved along with these. Identities are kept too: while everything that counts for the whole file is
+the same, that of a kernel follows from its own text and those of the kernels that it calls or that
+call it.
 """
 
 import ast
-import re
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar, cast
 
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
@@ -30,132 +29,45 @@ from tilewright.analysis.host_code import (
     words_in,
 )
 from tilewright.analysis.host_graph.wrappers import calling_functions
-from tilewright.analysis.model import AnalysisContext, Issue, Related
+from tilewright.analysis.layout import KeptIssue, Layout, is_followed
+from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import kept_by
 from tilewright.analysis.row_factors import widened_sizes
 from tilewright.analysis.wide_offsets import widening_kernels
 from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Language, Module
-from tilewright.source.node_memo import per_text, text_memo_of
-from tilewright.source.text import Range
+from tilewright.source.node_memo import text_memo_of
 
 K = TypeVar("K", int, str)
 _KEPT = 1024
 _FILES = 64
-_Anchor = tuple[str, int]
-_IN_WORDS = re.compile(r"\bline \d")
-_BEFORE_ALL: _Anchor = ("", -1)
 _SPLIT = frozenset({Language.TRITON})
 """What NKI kernels depend on in host code is not followed by name."""
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Where a file's top-level statements begin, decorators included.
+class Found:
+    """What a kernel's detectors have found.
 
-    A kernel, function, class or assignment is known by its names, any other statement by its
-    number among these: one that comes or goes moves none of the others.
+    Attributes:
+        issues: by the detectors that found them.
+        own: the detectors that have read no host code.
+        said: the phrases that the file was asked for, and whether it holds them.
     """
 
-    starts: tuple[int, ...]
-    anchors: tuple[_Anchor, ...]
-    lines: Mapping[_Anchor, int]
-
-    @staticmethod
-    def of(module: Module) -> "Layout":
-        """The layout of a parsed file."""
-        kernels = {id(kernel.node): kernel.name for kernel in module.kernels}
-        seen: Counter[str] = Counter()
-        starts, anchors = [], []
-        for node in module.tree.body:
-            definition, above = _head(node)
-            name = kernels.get(id(node)) or definition
-            starts.append(node.lineno - above)
-            anchors.append((name, seen[name]))
-            seen[name] += 1
-        lines = {_BEFORE_ALL: 0, **dict(zip(anchors, starts, strict=True))}
-        return Layout(tuple(starts), tuple(anchors), lines)
-
-    def place_of(self, where: Range) -> tuple[_Anchor, int, int]:
-        """The statement a range begins in, and its first line and column from there."""
-        anchor = self._anchor(where)
-        return anchor, where.line - self.lines[anchor], where.column
-
-    def statement_at(self, line: int) -> int:
-        """The number of the top-level statement that a line belongs to; -1 above all."""
-        return bisect_right(self.starts, line) - 1
-
-    def _anchor(self, where: Range) -> _Anchor:
-        place = self.statement_at(where.line)
-        return self.anchors[place] if place >= 0 else _BEFORE_ALL
+    issues: Mapping[str, tuple[Issue, ...]]
+    own: frozenset[str]
+    said: Mapping[str, bool]
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """An issue, and the statements that its places stand in, with their lines then.
+class _KeptOwn:
+    """What the detectors that have read no host code have found."""
 
-    ``layout`` is that of the file, for an issue that says a line: it holds only there.
-    """
-
-    issue: Issue
-    anchors: tuple[tuple[_Anchor, int], ...]
-    layout: Layout | None
-
-    @staticmethod
-    def at(issue: Issue, layout: Layout) -> "_Kept":
-        """An issue of a file of this layout."""
-        places = (layout.place_of(r) for r in (issue.range, *(x.range for x in issue.related)))
-        anchors = tuple((anchor, layout.lines[anchor]) for anchor, _, _ in places)
-        return _Kept(issue, anchors, layout if _says_a_line(issue) else None)
-
-    def moved(self, to: Layout) -> Issue | None:
-        """The issue where it is in a file of another layout.
-
-        None if it names a place in a statement that is not there, or says a line's number.
-        """
-        if self.layout is not None:
-            is_same = self.layout.starts == to.starts and self.layout.anchors == to.anchors
-            return self.issue if is_same else None
-        by = []
-        for anchor, then in self.anchors:
-            now = to.lines.get(anchor)
-            if now is None:
-                return None
-            by.append(now - then)
-        if not any(by):
-            return self.issue
-        related = tuple(
-            Related(one.message, one.range.moved(lines))
-            for one, lines in zip(self.issue.related, by[1:], strict=True)
-        )
-        return replace(self.issue, range=self.issue.range.moved(by[0]), related=related)
-
-
-@per_text
-def _head(node: ast.stmt) -> tuple[str, int]:
-    """What a statement is known by, and how many lines of decorators stand above it.
-
-    Known by "" are those that count for the whole file.
-    """
-    decorators: list[int] = [d.lineno for d in getattr(node, "decorator_list", ())]
-    above = node.lineno - min([node.lineno, *decorators])
-    if isinstance(node, UNITS):
-        return f"def {node.name}", above
-    return f"set {sorted(bound_by(node))}" if _is_followed(node) else "", above
-
-
-def _is_followed(node: ast.stmt) -> bool:
-    """Whether a statement can matter only to what names it, or what it names."""
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return all(isinstance(target, ast.Name) for target in targets)
-    return isinstance(node, (*UNITS, ast.Import, ast.ImportFrom))
-
-
-def _says_a_line(issue: Issue) -> bool:
-    """Whether a line is named in words, where it is not moved along."""
-    return _IN_WORDS.search(issue.message) is not None
+    issues: Mapping[str, tuple[KeptIssue, ...]]
+    own: frozenset[str]
+    said: Mapping[str, bool]
 
 
 class IssueCache:
@@ -165,7 +77,8 @@ class IssueCache:
     """
 
     def __init__(self) -> None:
-        self._known: LruDict[str, tuple[_Kept, ...]] = LruDict(_KEPT)
+        self._own: LruDict[str, _KeptOwn] = LruDict(_KEPT)
+        self._known: LruDict[str, tuple[KeptIssue, ...]] = LruDict(_KEPT)
         self._identities: LruDict[str, Identities] = LruDict(_FILES)
 
     def surroundings(self, module: Module, context: AnalysisContext) -> "Surroundings":
@@ -182,9 +95,32 @@ class IssueCache:
         moved = tuple(m for kept in known if (m := kept.moved(layout)) is not None)
         return moved if len(moved) == len(known) else None
 
+    def own(self, key: str, module: Module, layout: Layout) -> Mapping[str, tuple[Issue, ...]]:
+        """What the detectors that read no host code find in a kernel, as far as it is known."""
+        kept = self._own.get(key)
+        if kept is None or any(module.lookup.says(p) is not said for p, said in kept.said.items()):
+            return {}
+        found: dict[str, tuple[Issue, ...]] = dict.fromkeys(kept.own, ())
+        for issue_id, issues in kept.issues.items():
+            moved = tuple(m for issue in issues if (m := issue.moved(layout)) is not None)
+            if len(moved) == len(issues):
+                found[issue_id] = moved
+            else:
+                del found[issue_id]
+        return found
+
+    def keep_own(self, key: str, layout: Layout, found: Found) -> None:
+        """Keep what the detectors that read no host code have found."""
+        issues = {
+            issue_id: tuple(KeptIssue.at(issue, layout) for issue in issues)
+            for issue_id, issues in found.issues.items()
+            if issue_id in found.own
+        }
+        self._own.put(key, _KeptOwn(issues, found.own, found.said))
+
     def keep(self, key: str, layout: Layout, found: Iterable[Issue]) -> None:
         """Keep issues that were found in a file of this layout."""
-        self._known.put(key, tuple(_Kept.at(issue, layout) for issue in found))
+        self._known.put(key, tuple(KeptIssue.at(issue, layout) for issue in found))
 
 
 @dataclass
@@ -207,8 +143,8 @@ class Surroundings:
     That is a kernel's own text, or those of the kernels a host function launches; the helpers
     these call and those they call; the functions and classes of the host code that have to do
     with it (``HostCode.reached``); every other statement that is no kernel; which kernels call
-    others; the few phrases that are looked for everywhere; and the context. Which lines they
-    stand on does not matter.
+    others; the few phrases that are looked for everywhere; and the context. Which lines they are on
+    does not matter, nor do empty lines in kernels.
 
     Args:
         before: the identities of the last version of the file.
@@ -219,14 +155,14 @@ class Surroundings:
     ) -> None:
         self.layout = Layout.of(module)
         self._module = module
-        self._texts: dict[str, str] = {}
-        for kernel in module.kernels:
-            self._texts[kernel.name] = self._texts.get(kernel.name, "") + kernel.text
-        self._calls = _calls(module)
-        self._callers = _turned(self._calls)
         self._tops = {id(node): place for place, node in enumerate(module.tree.body)}
         kernels = {id(kernel.node) for kernel in module.kernels}
         self._is_split = kernels <= self._tops.keys() and module.lookup.languages <= _SPLIT
+        self._texts: dict[str, str] = {}
+        for kernel in module.kernels:
+            self._texts[kernel.name] = self._texts.get(kernel.name, "") + self._text(kernel)
+        self._calls = _calls(module)
+        self._callers = _turned(self._calls)
         units, others = self._split(kernels)
         aliases = frozenset(alias for kernel in module.kernels for alias in kernel.aliases)
         self._host = host_code(tuple(units.items()), aliases.union(self._texts))
@@ -248,7 +184,22 @@ class Surroundings:
         names = _reached([kernel.name], self._calls)
         family = names | _reached([kernel.name], self._callers)
         place = self.layout.place_of(kernel.range)
-        return self._identity(place, kernel.text, names, family, ())
+        return self._identity(place, self._text(kernel), names, family, ())
+
+    def own(self, kernel: Kernel) -> str:
+        """The identity of what one kernel's issues depend on where no host code is read."""
+        names = _reached([kernel.name], self._calls)
+        family = names | _reached([kernel.name], self._callers)
+        named = self._module.lookup.named
+        aliases = {name: [k.aliases for k in named.get(name, ())] for name in sorted(family)}
+        how = [(name, self._module.has_launches(name), *aliases[name]) for name in aliases]
+        words = frozenset().union(*(words_in(self._texts.get(name, "")) for name in family))
+        called = {alias for each in chain(*aliases.values()) for alias in each}
+        reached = self._host.making(called | family, words)
+        place = self.layout.place_of(kernel.range)
+        said = f"{place}{self._host.identity(reached)}{how}{sorted(names)}"
+        texts = (f"{name}:{self._texts.get(name, '')}" for name in sorted(family))
+        return digest("\0".join((self._common, said, self._text(kernel), *texts)))
 
     def of_host(self, function: str) -> str:
         """The identity of all that one host function's issues depend on."""
@@ -278,6 +229,12 @@ class Surroundings:
             found = self._digest(place, subject, names, dict(texts), launches, own)
         self.identities.known[parts] = found
         return found[0]
+
+    def _text(self, kernel: Kernel) -> str:
+        """The text of a kernel, without its empty lines where it is a statement of the file."""
+        if not self._is_split or "\r" in kernel.text:
+            return kernel.text
+        return self.layout.filled_text(kernel, self._tops[id(kernel.node)])
 
     def _launches(self, kernels: Iterable[str]) -> tuple[tuple[str, str | None, bool, int], ...]:
         """How some kernels are launched, and in which units."""
@@ -317,9 +274,9 @@ class Surroundings:
         for place, node in enumerate(self._module.tree.body):
             if id(node) in kernels:
                 continue
-            unit, is_followed = self._unit(node, self.layout.starts[place])
+            unit, follows_names = self._unit(node, self.layout.starts[place])
             units[place] = unit
-            if not (self._is_split and is_followed):
+            if not (self._is_split and follows_names):
                 others.append(unit.digest)
         return units, others
 
@@ -336,7 +293,7 @@ class Surroundings:
                 unit = definition(text, node.name, bool(node.decorator_list))
             else:
                 unit = other_unit(text, bound_by(node))
-            known = memo[Unit] = unit, _is_followed(node) and not unit.may_bind_elsewhere
+            known = memo[Unit] = unit, is_followed(node) and not unit.may_bind_elsewhere
         return cast("tuple[Unit, bool]", known)
 
     def _hash_common(

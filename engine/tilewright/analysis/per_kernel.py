@@ -9,6 +9,7 @@ from functools import wraps
 from typing import TypeVar, TypeVarTuple, cast
 
 from tilewright.lru import LruDict
+from tilewright.source.host_reads import host_reads, note_host_read
 from tilewright.source.model import Kernel, Module
 from tilewright.source.node_memo import memo_of
 
@@ -66,7 +67,9 @@ def per_kernel(function: Callable[[Module, Kernel, *A], T]) -> Callable[[Module,
         key = (function, further)
         entry = memo.get(key)
         if entry is None or entry[0] is not module.names:
-            entry = memo[key] = module.names, function(module, kernel, *further)
+            entry = memo[key] = module.names, *_noted(function, module, kernel, *further)
+        if entry[2]:
+            note_host_read()
         return cast("T", entry[1])
 
     return asked
@@ -78,8 +81,17 @@ def per_module(function: Callable[[Module, *A], T]) -> Callable[[Module, *A], T]
     @wraps(function)
     def asked(module: Module, *further: *A) -> T:
         key = (function, further)
-        if key not in module.memo:
-            module.memo[key] = function(module, *further)
-        return cast("T", module.memo[key])
+        entry = module.memo.get(key)
+        if entry is None:
+            entry = module.memo[key] = _noted(function, module, *further)
+        if entry[1]:
+            note_host_read()
+        return cast("T", entry[0])
 
     return asked
+
+
+def _noted(function: Callable[[*A], T], *args: *A) -> tuple[T, bool]:
+    """A result, and whether host code was read for it: then it is read by all who take it."""
+    before = host_reads()
+    return function(*args), host_reads() is not before

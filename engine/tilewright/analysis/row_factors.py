@@ -1,9 +1,9 @@
 """By which sizes the kernels of a file multiply an index that they have loaded."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
-from tilewright.analysis.flow import flow_of
-from tilewright.analysis.per_kernel import per_kernel, per_module
+from tilewright.analysis.flow import flow_of, pure_helpers
+from tilewright.analysis.per_kernel import Same, kept_by, per_module
 from tilewright.analysis.values import Value, reached, within
 from tilewright.analysis.wide_offsets import WIDE_TYPES
 from tilewright.source.model import Kernel, Language, Module
@@ -25,7 +25,11 @@ def widened_sizes(module: Module) -> tuple[tuple[str, frozenset[str]], ...]:
     return tuple((name, factors) for name, factors in named if factors)
 
 
-@per_kernel
+def _by_text(module: Module, kernel: Kernel) -> Hashable:
+    return kernel.text, Same(module.names), pure_helpers(module)
+
+
+@kept_by(_by_text, 256)
 def _widened_in(module: Module, kernel: Kernel) -> frozenset[str]:
     found: set[str] = set()
     for access in flow_of(module, kernel).accesses:

@@ -1,17 +1,18 @@
 """From findings to issues: run every detector, give each finding its place in the taxonomy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
 from tilewright.analysis.code_of_tests import weighed
-from tilewright.analysis.detectors import Scope, registered, scope_of
+from tilewright.analysis.detectors import Detector, Scope, is_for, registered, scope_of
 from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.host_graph.wrappers import calling_functions
-from tilewright.analysis.issue_cache import IssueCache, Layout
+from tilewright.analysis.issue_cache import Found, IssueCache, Surroundings
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
 from tilewright.analysis.suppression import visible_issues
 from tilewright.knowledge.base import taxonomy
-from tilewright.knowledge.stages import Stage
+from tilewright.source.host_reads import host_reads
 from tilewright.source.model import Kernel, Module
 
 _NOTHING_KNOWN = AnalysisContext()
@@ -36,51 +37,103 @@ def analyze(
     issues = list(_found(module, context, _FILE))
     around = None if once else _CACHE.surroundings(module, context)
     for kernel in module.kernels:
-        place = (around.of(kernel), around.layout) if around else None
-        issues += _found_in(kernel, module, context, _KERNEL, place)
+        issues += _found_in_kernel(kernel, module, context, around)
     for host in dict.fromkeys((*launching_functions(module), *calling_functions(module))):
-        place = (around.of_host(host), around.layout) if around else None
-        issues += _found_in(host, module, context, _HOST, place)
+        issues += _found_in_host(host, module, context, around)
     # A helper that several kernels call is followed from each of them.
     unique = {(issue.range, issue.id, issue.message): issue for issue in reversed(issues)}
     ordered = weighed(module, (unique[place] for place in sorted(unique)))
     return tuple(ordered) if suppressed else visible_issues(module, ordered)
 
 
-def _found_in(
-    focus: Kernel | str,
-    module: Module,
-    context: AnalysisContext,
-    scopes: frozenset[Scope],
-    place: tuple[str, Layout] | None,
+def _found_in_kernel(
+    kernel: Kernel, module: Module, context: AnalysisContext, around: Surroundings | None
 ) -> tuple[Issue, ...]:
-    """The issues of a kernel or a host function; ``place``: its key, where they are kept."""
-    known = _CACHE.get(*place) if place is not None else None
+    """The issues of a kernel: what is known ``around``, and what other detectors find."""
+    if around is None:
+        return _in_order(_found_by_each(kernel, module, context, {}))
+    key, layout = around.of(kernel), around.layout
+    known = _CACHE.get(key, layout)
     if known is not None:
         return known
-    found = tuple(_found(replace(module, focus=focus), context, scopes))
-    if place is not None:
-        _CACHE.keep(*place, found)
+    own_key = around.own(kernel)
+    own = _CACHE.own(own_key, module, layout)
+    found = _found_by_each(kernel, module, context, own)
+    issues = _in_order(found)
+    _CACHE.keep(key, layout, issues)
+    _CACHE.keep_own(own_key, layout, found)
+    return issues
+
+
+def _found_in_host(
+    function: str, module: Module, context: AnalysisContext, around: Surroundings | None
+) -> tuple[Issue, ...]:
+    """The issues of a host function."""
+    key = around.of_host(function) if around is not None else None
+    if around is not None and key is not None:
+        known = _CACHE.get(key, around.layout)
+        if known is not None:
+            return known
+    found = tuple(_found(replace(module, focus=function), context, _HOST))
+    if around is not None and key is not None:
+        _CACHE.keep(key, around.layout, found)
     return found
 
 
+def _found_by_each(
+    kernel: Kernel,
+    module: Module,
+    context: AnalysisContext,
+    known: Mapping[str, tuple[Issue, ...]],
+) -> Found:
+    """What each detector finds in a kernel, where it is not known."""
+    focused = replace(module, focus=kernel)
+    issues: dict[str, tuple[Issue, ...]] = {}
+    own = set(known)
+    for issue_id, detect in registered().items():
+        if scope_of(issue_id) not in _KERNEL or not is_for(issue_id, kernel.language):
+            continue
+        found, is_own = known.get(issue_id), False
+        if found is None:
+            before = host_reads()
+            found, is_whole = _found_by(issue_id, detect, focused, context)
+            is_own = is_whole and host_reads() is before
+        if is_own:
+            own.add(issue_id)
+        if found:
+            issues[issue_id] = found
+    return Found(issues, frozenset(own), module.lookup.said)
+
+
+def _in_order(found: Found) -> tuple[Issue, ...]:
+    return tuple(chain.from_iterable(found.issues.values()))
+
+
 def _found(module: Module, context: AnalysisContext, scopes: frozenset[Scope]) -> Iterator[Issue]:
-    types = taxonomy()
     for issue_id, detect in registered().items():
         if scope_of(issue_id) in scopes:
-            kind = types[issue_id]
-            try:
-                for finding in detect(module, context):
-                    yield _issue(issue_id, finding, kind.stage, kind.severity)
-            except RecursionError:  # copying and writing out take several calls for each level
-                continue
+            yield from _found_by(issue_id, detect, module, context)[0]
 
 
-def _issue(issue_id: str, finding: Finding, stage: Stage, severity: int) -> Issue:
+def _found_by(
+    issue_id: str, detect: Detector, module: Module, context: AnalysisContext
+) -> tuple[tuple[Issue, ...], bool]:
+    """The issues that a detector finds, and whether these are all: else it recurs too deeply."""
+    found: list[Finding] = []
+    is_whole = True
+    try:
+        found.extend(detect(module, context))
+    except RecursionError:  # copying and writing out take several calls for each level
+        is_whole = False
+    return tuple([_issue(issue_id, finding) for finding in found]) if found else (), is_whole
+
+
+def _issue(issue_id: str, finding: Finding) -> Issue:
+    kind = taxonomy()[issue_id]
     return Issue(
         id=issue_id,
-        stage=stage,
-        severity=finding.severity or severity,
+        stage=kind.stage,
+        severity=finding.severity or kind.severity,
         message=finding.message,
         kernel=finding.kernel,
         range=finding.range,

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any, cast
 
 from tilewright.source.called import called_names
+from tilewright.source.host_reads import watch_fields
 from tilewright.source.names import Names
 from tilewright.source.text import LineIndex, Range
 
@@ -169,6 +170,7 @@ class Lookup:
             for name, kernels in self.named.items()
             if len({kernel.qualified_name for kernel in kernels}) > 1
         )
+        self.launched = frozenset(launch.kernel for launch in module.launches)
         self._on_lines: dict[int, list[Launch]] = {}
         for launch in module.launches:
             self.launches.setdefault(launch.kernel, []).append(launch)
@@ -181,8 +183,13 @@ class Lookup:
         there = self._on_lines.get(node.lineno, ()) if isinstance(node, ast.Call) else ()
         return next((launch for launch in reversed(there) if launch.node is node), None)
 
+    @property
+    def said(self) -> Mapping[str, bool]:
+        """The phrases that were asked for so far, and whether the text holds them."""
+        return dict(self._said)
+
     def says(self, phrase: str) -> bool:
-        """Whether the text holds a phrase anywhere."""
+        """Whether the text holds a phrase anywhere. What follows from it is kept with ``said``."""
         if phrase not in self._said:
             self._said[phrase] = phrase in self._text
         return self._said[phrase]
@@ -222,6 +229,11 @@ class Module:
     era: object = field(default=None, compare=False, repr=False)
 
     @property
+    def named_statements(self) -> ast.Module:
+        """``tree``, for those who look in it only for what names in a kernel stand for."""
+        return cast("ast.Module", self.__dict__["tree"])
+
+    @property
     def lookup(self) -> Lookup:
         """The file's kernels and launches by name; made once."""
         found = self.memo.get(Lookup)
@@ -259,6 +271,10 @@ class Module:
             return ()
         return tuple(self.lookup.launches.get(kernel, ()))
 
+    def has_launches(self, kernel: str) -> bool:
+        """Whether there are ``launches_of`` a name. No more of host code has a part in this."""
+        return kernel in self.lookup.launched and kernel not in self.lookup.defined_in_several
+
     def kernel_at(self, line: int) -> Kernel | None:
         """The kernel whose text covers a 1-based line."""
         return next((k for k in self.kernels if k.range.line <= line <= k.range.end_line), None)
@@ -281,3 +297,7 @@ class Module:
     def is_helper(self, kernel: Kernel) -> bool:
         """Whether a jit function is called from others and launched nowhere in the file."""
         return not self.launches_of(kernel.name) and bool(self.callers_of(kernel))
+
+
+watch_fields(Module, ("text", "content_hash", "tree", "launches", "host_functions"))
+watch_fields(Lookup, ("launches", "launches_in", "_on_lines"))

@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import accumulate, count
 from operator import add
 
+from tilewright.source.host_reads import note_host_read
+
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -51,21 +53,31 @@ class LineIndex:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self._text = text
         plain = "\r" not in text
-        self.lines: tuple[str, ...] = tuple(text.split("\n") if plain else _LINE_END.split(text))
+        self._lines: tuple[str, ...] = tuple(text.split("\n") if plain else _LINE_END.split(text))
+
+    @property
+    def text(self) -> str:
+        note_host_read()
+        return self._text
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        note_host_read()
+        return self._lines
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """Code-point offset at which each line begins."""
-        if "\r" not in self.text:
-            ends = accumulate(map(len, self.lines[:-1]))
+        if "\r" not in self._text:
+            ends = accumulate(map(len, self._lines[:-1]))
             return (0, *map(add, ends, count(1)))
-        return (0, *(match.end() for match in _LINE_END.finditer(self.text)))
+        return (0, *(match.end() for match in _LINE_END.finditer(self._text)))
 
     def column(self, line: int, byte_column: int) -> int:
         """Code-point column of a UTF-8 byte column on a 1-based line."""
-        content = self.lines[line - 1]
+        content = self._lines[line - 1]
         if content.isascii():
             return byte_column
         return len(content.encode(errors="replace")[:byte_column].decode(errors="ignore"))
@@ -83,8 +95,8 @@ class LineIndex:
 
     def offset(self, line: int, column: int) -> int:
         """Code-point offset of a place, clipped to its line."""
-        place = min(max(line, 1), len(self.lines)) - 1
-        return self.starts[place] + min(max(column, 0), len(self.lines[place]))
+        place = min(max(line, 1), len(self._lines)) - 1
+        return self.starts[place] + min(max(column, 0), len(self._lines[place]))
 
     def line_at(self, offset: int) -> int:
         """The 1-based line that a code-point offset lies on."""
@@ -92,6 +104,6 @@ class LineIndex:
 
     def slice(self, where: Range) -> str:
         """The text of a range, line ends as they stand in the file."""
-        return self.text[
+        return self._text[
             self.offset(where.line, where.column) : self.offset(where.end_line, where.end_column)
         ]

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import walk_packages
 
-from tilewright.analysis.detectors.registry import Detector, Scope, scope_of, table
+from tilewright.analysis.detectors.registry import Detector, Scope, is_for, scope_of, table
 
-__all__ = ["Detector", "Scope", "registered", "scope_of"]
+__all__ = ["Detector", "Scope", "is_for", "registered", "scope_of"]
 
 for _file in walk_packages(__path__, f"{__name__}."):
     import_module(_file.name)

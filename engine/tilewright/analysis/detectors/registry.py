@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.source.model import Module
+from tilewright.source.model import Language, Module
 
 
 class Scope(Enum):
@@ -19,6 +19,8 @@ Detector = Callable[[Module, AnalysisContext], Iterator[Finding]]
 
 _DETECTORS: dict[str, Detector] = {}
 _SCOPES: dict[str, Scope] = {}
+_NKI = "tilewright.analysis.detectors.nki."
+_FOR_NKI: set[str] = set()
 
 
 def detector(
@@ -37,6 +39,8 @@ def detector(
         if issue_id in _DETECTORS:
             raise ValueError(f"two detectors for {issue_id}")
         _DETECTORS[issue_id] = function
+        if function.__module__.startswith(_NKI):
+            _FOR_NKI.add(issue_id)
         _SCOPES[issue_id] = Scope.FILE if whole_file else Scope.HOST if host else Scope.KERNEL
         return function
 
@@ -46,6 +50,11 @@ def detector(
 def table() -> Mapping[str, Detector]:
     """The detectors registered so far, by issue id."""
     return dict(_DETECTORS)
+
+
+def is_for(issue_id: str, language: Language) -> bool:
+    """Whether a detector looks at kernels of a language: those of ``nki`` look at no other."""
+    return language is Language.NKI or issue_id not in _FOR_NKI
 
 
 def scope_of(issue_id: str) -> Scope:

@@ -25,6 +25,7 @@ from tilewright.analysis.instances.sizes import Shape, Sizes, is_callers_number
 from tilewright.analysis.instances.tiles import Lanes, Mismatch
 from tilewright.analysis.nodes import nodes_of
 from tilewright.analysis.per_kernel import per_module
+from tilewright.source.host_reads import note_host_read
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.parse import module_constants
 
@@ -82,6 +83,7 @@ def _known_faults(module: Module) -> dict[str, tuple[Faults, ...]]:
 def faults_of(module: Module, kernel: Kernel) -> tuple[Faults, ...]:
     """What goes wrong at a launch of the file; looked for once for each parsed file."""
     known = _known_faults(module)
+    note_host_read()
     if kernel.qualified_name not in known:
         known[kernel.qualified_name] = _faults(module, kernel)
     return known[kernel.qualified_name]

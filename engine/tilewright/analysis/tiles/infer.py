@@ -8,7 +8,7 @@ from dataclasses import replace
 from tilewright.analysis.expressions import PURE_BUILTINS
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
-from tilewright.analysis.per_kernel import Same, kept_by
+from tilewright.analysis.per_kernel import Same, kept_by, per_module
 from tilewright.analysis.tiles.engine import (
     UNKNOWN,
     Engine,
@@ -20,8 +20,9 @@ from tilewright.analysis.tiles.engine import (
 from tilewright.analysis.tiles.inline import Inliner
 from tilewright.analysis.tiles.model import Constant, Kind, Shape, TileFacts
 from tilewright.analysis.tiles.operations import TRANSFERS
-from tilewright.analysis.tiles.parameters import parameter_facts, written
+from tilewright.analysis.tiles.parameters import is_launched, parameter_facts, written
 from tilewright.analysis.values import Value
+from tilewright.source.called import called_names
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.model import Kernel, Module
 from tilewright.source.parse import module_constants
@@ -203,7 +204,31 @@ def tiles_of(module: Module, kernel: Kernel, context: AnalysisContext | None = N
 
 
 def _key(module: Module, kernel: Kernel, launches: tuple[LaunchFacts, ...]) -> Hashable:
-    return module.tree, kernel.node, tuple(map(Same, launches))
+    known = _known_keys(module)
+    key = known.get(kernel.node)
+    if key is None:
+        flows = tuple(Same(flow_of(module, each)) for each in _inlined(module, kernel))
+        key = known[kernel.node] = module.era, flows, is_launched(module, kernel)
+    return (*key, *map(Same, launches))
+
+
+@per_module
+def _known_keys(module: Module) -> dict[ast.FunctionDef, tuple[Hashable, ...]]:
+    return {}
+
+
+def _inlined(module: Module, kernel: Kernel) -> list[Kernel]:
+    """A kernel and the file's jit functions that it calls, those that these call, and so on."""
+    kernels = module.lookup.kernels
+    found = {id(kernel): kernel}
+    pending = [kernel]
+    while pending:
+        for name in sorted(called_names(pending.pop().node) & kernels.keys()):
+            helper = kernels[name]
+            if id(helper) not in found:
+                found[id(helper)] = helper
+                pending.append(helper)
+    return list(found.values())
 
 
 @kept_by(_key, 16)
@@ -220,7 +245,7 @@ def _globals_of(module: Module) -> Callable[[str], TileFacts]:
         nonlocal constants
         if name not in known:
             if constants is None:
-                constants = module_constants(module.tree)
+                constants = module_constants(module.named_statements)
             node = constants.get(name)
             known[name] = UNKNOWN if node is None else _constant(module, constants, node)
         return known[name]

@@ -57,7 +57,7 @@ def parameter_facts(
 
 def is_launched(module: Module, kernel: Kernel) -> bool:
     """Whether the host runs a kernel, as against a helper whose parameters may be tiles."""
-    if module.launches_of(kernel.name) or kernel.autotune is not None or kernel.heuristics:
+    if module.has_launches(kernel.name) or kernel.autotune is not None or kernel.heuristics:
         return True
     return flow_of(module, kernel).result is None and kernel.name not in _called(module)
 

@@ -116,7 +116,7 @@ def _is_known(module: Module, kernel: Kernel, name: str) -> bool:
 
 
 def _is_top_level(module: Module, kernel: Kernel) -> bool:
-    return any(statement is kernel.node for statement in module.tree.body)
+    return any(statement is kernel.node for statement in module.named_statements.body)
 
 
 def _read(kernel: Kernel) -> Iterator[ast.Name]:
@@ -245,7 +245,7 @@ def times_bound_in_module(module: Module) -> Mapping[str, int]:
     lines = _declares_globals(module)
     if lines:
         return Counter(bindings(module.tree.body, global_lines=lines))
-    return Counter(chain.from_iterable(map(_bound_by, module.tree.body)))
+    return Counter(chain.from_iterable(map(_bound_by, module.named_statements.body)))
 
 
 @per_text
