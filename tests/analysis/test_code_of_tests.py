@@ -59,6 +59,24 @@ def test_host_code_of_a_test_says_nothing_and_kernels_beside_it_stay(head: str) 
     assert "device_host_sync" not in found
 
 
+@pytest.mark.parametrize(
+    ("returned", "is_silent"), [("print(y)", True), ("return y", False), ("global kept", False)]
+)
+def test_a_function_that_takes_and_returns_nothing_is_a_demonstration(
+    returned: str, is_silent: bool
+) -> None:
+    host = f"""
+def shown():
+    x = torch.ones(64, 64)
+    y = torch.empty_like(x)
+    norm[(64,)](x, y, 64, B=64)
+    torch.cuda.synchronize()
+    {returned}
+"""
+    found = {issue.id for issue in analyze(parse_module(_KERNEL + host, "src/norm.py"))}
+    assert ("device_host_sync" not in found) is is_silent
+
+
 def test_a_class_is_a_test_by_its_methods() -> None:
     assert "device_host_sync" in _found("src/norm.py", "class TestTimeModel:\n    ")
     assert "device_host_sync" not in _found("src/norm.py", "class TestNorm:\n    ", "test_normed")

@@ -1,8 +1,8 @@
-"""What a file's tests are, and what a finding about speed weighs there.
+"""What a file's tests and demonstrations are, and what a finding about speed weighs there.
 
-A test compares and prints: its host code is to wait, and to read results back. A kernel in it may
-also be the one that is shipped. So nothing is said about the speed of a test's host code, and what
-is said about that of its kernels is advice. Findings that results are wrong stay as they are.
+They compare and print: their host code is to wait, and to read results back. A kernel in one may
+also be the one that is shipped. So nothing is said about the speed of their host code, and what
+is said about that of their kernels is advice. Findings that results are wrong stay as they are.
 """
 
 import ast
@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from tilewright.analysis.model import Issue
+from tilewright.analysis.nodes import nodes_of
 from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Module
 
@@ -50,7 +51,7 @@ def _is_of_speed(issue: Issue) -> bool:
 
 
 def _spans(body: list[ast.stmt]) -> Iterator[tuple[int, int]]:
-    """First and last line of each test: functions, classes, and what runs as a script only."""
+    """First and last line of each: functions, classes, and what runs as a script only."""
     for statement in body:
         if _is_test(statement):
             yield statement.lineno, statement.end_lineno or statement.lineno
@@ -60,11 +61,32 @@ def _spans(body: list[ast.stmt]) -> Iterator[tuple[int, int]]:
 
 def _is_test(statement: ast.stmt) -> bool:
     match statement:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+        case ast.FunctionDef(name=name):
+            return name.startswith("test_") or _is_demonstration(statement)
+        case ast.AsyncFunctionDef(name=name):
             return name.startswith("test_")
+        case ast.Expr(value=ast.Call()):
+            # The file is run, or the call is made at the import, once.
+            return True
         case ast.ClassDef(bases=bases, body=body):
             is_case = any("TestCase" in ast.unparse(base) for base in bases)
             return is_case or (statement.name.startswith("Test") and any(map(_is_test, body)))
         case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
             return True
     return False
+
+
+def _is_demonstration(function: ast.FunctionDef) -> bool:
+    """Whether a function makes its own inputs and keeps its results to itself.
+
+    It has no parameters, returns nothing, and changes no name of the file.
+    """
+    given = function.args
+    takes = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
+    if any(takes) or function.decorator_list:
+        return False
+    return not any(
+        isinstance(node, ast.Global | ast.Nonlocal | ast.Yield)
+        or (isinstance(node, ast.Return) and node.value is not None)
+        for node in nodes_of(function)
+    )

@@ -39,7 +39,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
-from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.analysis.values import Access, Flow, Value, walk, within
 from tilewright.source.host import host_of, resolve
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
@@ -186,7 +186,7 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
         bounded = next((b for b in upper_bounds(other.mask) if b[0] in indices), None)
         if bounded is not None and bounded[0] in set(additive_parts(other.pointer)):
             index, bound = bounded
-            if _bounds_no_tensor(index, bound) or _stays_below(flow, index):
+            if _picks_lanes(module, kernel, index, bound) or _stays_below(flow, index):
                 continue
             if index.is_binary("Mod") and unexpanded(index.operands[1]) is bound:
                 # ``x % n < n`` leaves out nothing.
@@ -205,13 +205,36 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
             return
 
 
-def _bounds_no_tensor(index: Value, bound: Value) -> bool:
-    """``arange(0, B) < B``; ``< B - 1``, which leaves out lanes of a shift; ``< 1``, the first."""
-    if index.op != "arange":
+def _picks_lanes(module: Module, kernel: Kernel, index: Value, bound: Value) -> bool:
+    """Whether a bound picks a part of the one tile that there is: a number, or part of its length.
+
+    ``arange(0, B) < B - 1``, ``arange(0, B) < B // 2``, ``arange(0, 32) // 3 < 8``: nothing there
+    is a tensor's extent. Of several tiles in a row, one for each program or turn, a number may end
+    the last.
+    """
+    if any(_is_block_start(part) for part in walk(index)):
         return False
-    length = index.operands[1]
-    is_shifted = bound.is_binary("Sub") and bound.operands[0] is length
-    return bound is length or is_shifted or bound.is_const(1)
+    lengths = {part.operands[1] for part in walk(index) if part.op == "arange"}
+    leaves = [part for part in within(bound, lambda v: v not in lengths) if not part.operands]
+    return all(
+        part in lengths or part.op == "const" or _is_number_at_launches(module, kernel, part)
+        for part in leaves
+    )
+
+
+def _is_block_start(part: Value) -> bool:
+    """A program's number, or the index of a loop in steps of more than one."""
+    if part.op == "loop_index":
+        return len(part.operands) != 3 or not part.operands[2].is_const(1)
+    return part.op == "program_id"
+
+
+def _is_number_at_launches(module: Module, kernel: Kernel, bound: Value) -> bool:
+    """Whether it is a parameter that each launch of the file writes a number for."""
+    launches = module.launches_of(kernel.name)
+    given = [launch.arguments.get(str(bound.detail)) for launch in launches]
+    is_written = all(isinstance(node, ast.Constant) for node in given)
+    return bound.op == "param" and bool(given) and is_written
 
 
 def _stays_below(flow: Flow, index: Value) -> bool:

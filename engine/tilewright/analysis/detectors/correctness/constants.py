@@ -10,6 +10,7 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_kernel
 from tilewright.python_syntax import descendants
+from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Module
 
 _ALL_ARGUMENTS = frozenset((TL + "arange", TL + "static_range"))
@@ -28,6 +29,7 @@ def shape_not_constexpr(module: Module, context: AnalysisContext) -> Iterator[Fi
         run_time = _run_time_locals(module, kernel)
         if is_launched(module, kernel, context):
             given = {p.name for p in kernel.parameters if not p.is_constexpr}
+            given -= _given_as_constants(module, kernel)
             run_time = {**dict.fromkeys(given, "parameter"), **run_time}
         for call, argument in sites:
             name = next((n for n in _names_in(module, argument) if n in run_time), None)
@@ -49,6 +51,19 @@ def _finding(
         f"{source_of(module, call.func)} has to know this number when it compiles, but {what}.",
         kernel.name,
     )
+
+
+def _given_as_constants(module: Module, kernel: Kernel) -> set[str]:
+    """Parameters that each launch passes ``tl.constexpr(n)`` for: Triton takes it as a constant."""
+    given = [
+        {
+            name
+            for name, argument in launch.arguments.items()
+            if module.names.is_call(resolve(module, launch, argument), TL + "constexpr")
+        }
+        for launch in module.launches_of(kernel.name)
+    ]
+    return set.intersection(*given) if given else set()
 
 
 @per_kernel

@@ -80,6 +80,8 @@ def _materialized(
             return joined_for(module, uses[0])
         if number is None or not spans_the_problem(value) or not _reads_tiles(module, uses):
             return None
+        if not any(_loads_each_once(module, use) for use in uses):
+            return None
         return (
             f"Every element of this tensor is {number}, and {kernel} loads it from memory; the "
             "number itself costs nothing."
@@ -102,6 +104,12 @@ def _materialized(
         f"This is computed element by element into memory for {kernel} to read it back once; "
         "done on the tile after its load it costs no memory traffic."
     )
+
+
+def _loads_each_once(module: Module, use: Use) -> bool:
+    """Whether a launch reads a tensor once; what every program reads again stays in cache."""
+    kernel = None if use.launch is None else module.kernel(use.launch.kernel)
+    return kernel is not None and is_loaded_once(module, kernel, use.parameter or "")
 
 
 def _takes_strides(module: Module, graph: HostGraph, use: Use) -> bool:

@@ -1,6 +1,7 @@
 """What several detectors ask of host graphs: tensors, sizes, guards, how a kernel reads them."""
 
 import ast
+import math
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -28,6 +29,8 @@ _POINTWISE_CALLS = frozenset(
     )
 )
 _MOST_ADDENDS = 64
+_FEW_ELEMENTS = 1 << 16
+"""Elements below which a tensor is not worth a word: reading it takes less than a launch."""
 _NUMBERS = frozenset({"int", "float", "bool"})
 _SHAPED = frozenset({"empty", "zeros", "ones", "new_empty", "new_zeros", "view", "reshape"})
 _OF_NUMBERS = frozenset({".bit_length", ".bit_count", ".is_integer"})
@@ -151,8 +154,16 @@ def _asked(node: ast.expr | ast.stmt) -> str | None:
 
 
 def spans_the_problem(value: HostValue) -> bool:
-    """Whether an allocation is as large as an operand: like one, or with two extents or more."""
-    return value.operation in LIKE or shape_of_another(value) or len(extents(value)) > 1
+    """Whether an allocation is as large as an operand: like one, or with two extents or more.
+
+    Where it states all of them as numbers, these say how large it is.
+    """
+    if value.operation in LIKE or shape_of_another(value):
+        return True
+    stated = extents(value)
+    numbers = [e.value for e in stated if isinstance(e, ast.Constant) and type(e.value) is int]
+    is_small = len(numbers) == len(stated) and math.prod(numbers) < _FEW_ELEMENTS
+    return len(stated) > 1 and not is_small
 
 
 def shape_of_another(value: HostValue) -> bool:
