@@ -411,3 +411,24 @@ def greeted(one: served.Service, path: Path) -> Iterator[object]:
     with found:
         one._turn()
         yield json.loads(found.recv(1 << 16)[4:])
+
+
+@pytest.mark.parametrize("niceness", [0, 10])
+def test_one_that_gives_way_does_so_in_the_session_that_started_it(
+    own_home: None, niceness: int
+) -> None:
+    """Linux may schedule each session as one: niceness counts within a session alone."""
+    program = (
+        "import os, sys\n"
+        f"os.nice({niceness})\n"
+        "from tilewright.devices.client import WorkerClient\n"
+        "client = WorkerClient(sys.executable, compile_only=True, shared=True)\n"
+        "print(client.hello['pid'], os.getsid(0))\n"
+        "client.close()\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+    service, session = map(int, done.stdout.split())
+    assert os.getsid(service) == (session if niceness + os.nice(0) > 0 else service)
+    assert os.getpriority(os.PRIO_PROCESS, service) == min(19, os.nice(0) + niceness)
+    assert os.getpgid(service) == service

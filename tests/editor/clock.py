@@ -3,7 +3,7 @@
     python tests/editor/clock.py firstSquiggle intelClock
 
 Prints a JSON line for each scenario, with the machine's load before it. With nothing configured the
-editor finds a Python by itself; so the server is found as a new user's would be.
+editor finds the environment of this interpreter as the folder's ``.venv``, as it finds a new user's.
 """
 
 import argparse
@@ -28,6 +28,8 @@ def clocked(scenario: str, install: Path, interpreter: str | None) -> dict[str, 
         folder = Path(scratch) / "examples"
         shutil.copytree(ROOT / "examples", folder, ignore=shutil.ignore_patterns("__pycache__"))
         settings = {"tilewright.interpreter": interpreter} if interpreter else {}
+        if not interpreter:
+            (folder / ".venv").symlink_to(sys.prefix)
         config = {
             "install": str(install),
             "vsix": str(EXTENSION / "tilewright.vsix"),

@@ -187,7 +187,7 @@ class EngineHost:
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=(other.fileno(),),
                 env={**os.environ, "PYTHONUTF8": "1"},
-                start_new_session=True,
+                process_group=0,
             )
         self._line, self._commands = own, {}
         return await self._answering(self._process, own)

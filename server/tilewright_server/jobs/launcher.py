@@ -3,6 +3,10 @@
 Run as a script, by path, in isolated mode; standard library only. Where the operating system
 has no such request, the command notices the server's end by its closed pipes.
 
+The command stays in the server's session: Linux may schedule each session as one (autogroup), and
+the niceness of a process counts among those of its session alone. It gives up the terminal of the
+session, which the code that it runs must not write to.
+
 Arguments: the server's process id, then the command.
 """
 
@@ -10,14 +14,10 @@ import ctypes
 import os
 import signal
 import sys
-import time
 
 _PR_SET_PDEATHSIG = 1
 _NICER = 10
 """Who types waits for the server, not for the compilers and the simulators that it starts."""
-_AUTOGROUP = "/proc/self/autogroup"
-_TRIES = 20
-_PAUSE_S = 0.03
 
 
 def main(arguments: list[str]) -> None:
@@ -25,8 +25,7 @@ def main(arguments: list[str]) -> None:
     parent, *command = arguments
     if hasattr(os, "nice"):
         os.nice(_NICER)
-        if os.getsid(0) == os.getpid():
-            _sink_session()
+        _give_up_terminal()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != int(parent):
@@ -34,22 +33,16 @@ def main(arguments: list[str]) -> None:
     os.execv(command[0], command)
 
 
-def _sink_session() -> None:
-    """Give the session that this process leads its own niceness.
+def _give_up_terminal() -> None:
+    import fcntl
+    import termios
 
-    Linux may schedule each session as one (autogroup); the niceness of a process then counts within
-    its session alone. Changes are taken one in a tenth of a second, of all sessions.
-    """
-    for _ in range(_TRIES):
-        try:
-            with open(_AUTOGROUP, "w") as group:  # noqa: PTH123  a script that starts quickly
-                group.write(str(_NICER))
-        except BlockingIOError:
-            time.sleep(_PAUSE_S)
-        except OSError:
-            return  # not Linux, or without such groups
-        else:
-            return
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return  # the session has none
+    fcntl.ioctl(terminal, termios.TIOCNOTTY)
+    os.close(terminal)
 
 
 if __name__ == "__main__":

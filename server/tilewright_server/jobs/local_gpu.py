@@ -82,7 +82,7 @@ async def ask_engine(
             stdout=pipe,
             stderr=null,
             env=dict(env),
-            start_new_session=True,
+            process_group=0,
         )
     except OSError as error:
         logger.warning("%s cannot be asked: %s", what, error)

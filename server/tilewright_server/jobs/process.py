@@ -139,7 +139,7 @@ class EngineRun:
             limit=_LONGEST_LINE,
             cwd=self._cwd,
             env=self._env,
-            start_new_session=True,
+            process_group=0,
         )
 
     async def _read_until_exit(self, process: Process, on_event: OnEvent) -> None:

@@ -83,7 +83,7 @@ def _started(python: str, path: Path, compile_only: bool) -> BinaryIO:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env={n: v for n, v in sent_environment().items() if not SECRET.search(n)},
-                start_new_session=True,
+                process_group=0,
             )
         except OSError as error:
             raise DeviceError(

@@ -18,6 +18,7 @@ import signal
 import socket
 import struct
 import sys
+import termios
 import time
 import uuid
 from collections.abc import Callable
@@ -208,12 +209,30 @@ def _is_job_request(request: Request) -> bool:
 
 
 def _leave_whoever_started_this() -> None:
-    """Become a daemon: a new session, a working directory of its own."""
+    """Become a daemon without a terminal, in a working directory of its own.
+
+    One that gives way, as an editor's does, stays in the session that it was started in: Linux may
+    schedule each session as one (autogroup), and niceness counts among its processes alone.
+    """
     if os.fork() > 0:
         os._exit(0)
-    os.setsid()
-    keep_priority()
+    if os.getpriority(os.PRIO_PROCESS, 0) > 0:
+        os.setpgid(0, 0)
+        _give_up_terminal()
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    else:
+        os.setsid()
     os.chdir("/")
+
+
+def _give_up_terminal() -> None:
+    """What runs here may not write to the terminal of the session."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return  # the session has none
+    fcntl.ioctl(terminal, termios.TIOCNOTTY)
+    os.close(terminal)
 
 
 def keep_priority() -> None:
