@@ -30,6 +30,7 @@ from tilewright_server.projects import Project
 from tilewright_server.requests import TilewrightProtocol, Timings, guard_async
 from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
+from tilewright_server.waiting_edits import WaitingEdits
 from tilewright_server.workspace import SnapshotWorkspace
 
 Result = TypeVar("Result")
@@ -75,6 +76,7 @@ class ServerContext(LanguageServer):
         self.jobs = JobManager()
         self.runs = RunBoard(lambda method, value: self.protocol.notify(method, value))
         self.journal = RunJournal()
+        self.waiting_edits = WaitingEdits()
         self.timings = Timings()
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tilewright")
         self.certificates = Certificates(self.pool)

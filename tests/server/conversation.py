@@ -188,6 +188,13 @@ class Conversation:
         )
         return [lens.command.title for lens in found or () if lens.command]
 
+    async def fits(self) -> str | None:
+        """Why the edit that was shown last may not be applied, as a client asks before it is."""
+        asked = {"uri": self.uri, "label": self.edits[-1].label}
+        answer = await self.client.protocol.send_request_async("tilewright/fits", asked)
+        reason: str | None = answer.reason
+        return reason
+
     async def execute(self, command: str, *arguments: Any) -> Any:
         return await self.client.workspace_execute_command_async(
             types.ExecuteCommandParams(command, list(arguments))

@@ -60,6 +60,22 @@ async def test_steps_are_refused_where_they_do_not_fit(talk: Conversation, tmp_p
     assert talk.edits == []
 
 
+async def test_steps_are_looked_at_again_before_they_are_applied(
+    talk: Conversation, tmp_path: Path
+) -> None:
+    await talk.begin()
+    wanted = await _one_kept(talk, tmp_path)
+
+    async def apply_after_a_change() -> bool:
+        (talk.folder / "kernel.yaml").write_text(SPEC)
+        (talk.folder / "plain.py").write_text("def dot(a, b, c):\n    return a @ b\n")
+        return await talk.fits() is None
+
+    talk.decide = apply_after_a_change
+    answer = await _apply(talk, wanted)
+    assert "not applied: kernel.yaml changed since" in answer["reason"]
+
+
 async def test_only_what_was_kept_is_applied(talk: Conversation, tmp_path: Path) -> None:
     await talk.begin()
     wanted = await _one_kept(talk, tmp_path)

@@ -80,4 +80,4 @@ def test_engine_runs_at_a_lower_priority_than_the_server() -> None:
     shows = [sys.executable, "-c", "import os; print(os.nice(0))"]
     command = [sys.executable, "-IS", str(launcher), str(os.getpid()), *shows]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert int(printed) == min(os.nice(0) + 10, 19)
+    assert int(printed) >= min(os.nice(0) + 10, 19)

@@ -250,6 +250,30 @@ async def test_a_kept_result_is_not_applied_once_what_it_imports_has_changed(
     assert again.edits == []
 
 
+async def test_a_result_that_is_shown_is_looked_at_again_before_it_is_applied(
+    talk: Conversation, tmp_path: Path
+) -> None:
+    await talk.begin()
+    gate = tmp_path / "gate"
+    helper = await talk.optimize_importing(gate)
+    reasons: list[Any] = []
+
+    async def apply_after_a_change() -> bool:
+        reasons.append(await talk.fits())
+        helper.write_text("SIZE = 32\n")
+        reasons.append(await talk.fits())
+        return False
+
+    talk.decide = apply_after_a_change
+    gate.touch()
+    job = await talk.end_of_job()
+    changed = "helper.py changed since the run began, which its verdict depends on"
+    assert reasons == [None, changed]
+    assert f"does not fit the text any more: {changed}" in job.message
+    assert len(talk.edits) == 1
+    assert await talk.fits() is None, "nothing is shown any more"
+
+
 async def test_a_resumed_run_is_compared_with_what_was_there_when_it_began(
     talk: Conversation, again: Conversation, tmp_path: Path
 ) -> None:

@@ -56,7 +56,7 @@ export function connect(
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     initializationOptions: () => settings(vscode.workspace.getConfiguration(SECTION)),
     middleware: {
-      ...middleware(progress, previews, settings),
+      ...middleware(progress, previews, settings, (uri, label) => whyNot(client, uri, label)),
       resolveCodeAction: (item, token) => resolveFix(client, item, token),
       provideCodeLenses: (document, token, next) => {
         lensesShown();
@@ -74,6 +74,7 @@ function middleware(
   progress: JobProgress,
   previews: Previews,
   settings: (section: unknown) => Record<string, unknown>,
+  whyNot: (uri: string, label: string) => Promise<string | undefined>,
 ): Middleware {
   return {
     handleWorkDoneProgress: (token, params, next) => progress.handle(token, params, () => next(token, params)),
@@ -97,7 +98,7 @@ function middleware(
             throw answer;
           }
           return answer;
-        }, true),
+        }, true, whyNot),
       configuration: async (params, token, next) => {
         const values = await next(params, token);
         return Array.isArray(values)
@@ -117,6 +118,13 @@ function middleware(
       return next(command, args);
     },
   };
+}
+
+/** Why an edit that is about to be applied no longer fits, as the server says. */
+async function whyNot(client: LanguageClient, uri: string, label: string): Promise<string | undefined> {
+  const answer: unknown = await client.sendRequest("tilewright/fits", { uri, label });
+  const reason = (answer as { reason?: unknown } | null)?.reason;
+  return typeof reason === "string" ? reason : undefined;
 }
 
 /** A code lens offers to optimize without saying for what: ask. */

@@ -14,6 +14,10 @@ const DISCARD = "Discard";
 
 type Decision = "apply" | "discard" | "outdated";
 type Next = (params: ApplyWorkspaceEditParams) => Promise<ApplyWorkspaceEditResult>;
+type WhyNot = (uri: string, label: string) => Promise<string | undefined>;
+
+/** For edits that depend on nothing but their document. */
+const fits: WhyNot = () => Promise.resolve(undefined);
 
 interface Session {
   readonly text: string;
@@ -45,9 +49,10 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
 
   /**
    * The language client's hook for edits the server wants made: those that want confirmation get a preview. `again`:
-   * the server makes an edit anew where the document changed meanwhile.
+   * the server makes an edit anew where the document changed meanwhile. `whyNot` says as one is applied why it no longer
+   * may be.
    */
-  async handle(params: ApplyWorkspaceEditParams, next: Next, again = false): Promise<ApplyWorkspaceEditResult> {
+  async handle(params: ApplyWorkspaceEditParams, next: Next, again = false, whyNot: WhyNot = fits): Promise<ApplyWorkspaceEditResult> {
     const proposal = proposalOf(params);
     if (!proposal) {
       return next(params);
@@ -65,9 +70,11 @@ export class Previews implements vscode.TextDocumentContentProvider, vscode.Disp
       void vscode.window.showWarningMessage(`Tilewright: ${name} has changed, so the edit was dropped. Run it again.`);
       return { applied: false, failureReason: "the file changed while the edit was shown" };
     }
-    return decision === "apply"
-      ? next({ ...params, edit: confirmed(params.edit) })
-      : { applied: false, failureReason: "discarded" };
+    if (decision === "discard") {
+      return { applied: false, failureReason: "discarded" };
+    }
+    const failureReason = await whyNot(proposal.uri, params.label ?? "");
+    return failureReason ? { applied: false, failureReason } : next({ ...params, edit: confirmed(params.edit) });
   }
 
   private async show(document: vscode.TextDocument, proposal: Proposal): Promise<Decision> {

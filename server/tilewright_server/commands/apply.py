@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from lsprotocol import types
 from pydantic import BaseModel, ConfigDict
 
 from tilewright.evaluation.model import text_hash
@@ -54,21 +53,33 @@ async def apply_candidate(server: TilewrightServer, *arguments: Any) -> dict[str
         f"Tilewright for {record.head.target}: {evidence}", _description(record, found), ask=True
     )
     edit = workspace_edit(snapshot, fitted.text, consent, server.client)
-    answer = await server.workspace_apply_edit_async(
-        types.ApplyWorkspaceEditParams(edit=edit, label=consent.label)
-    )
+
+    async def look() -> str | None:
+        return await server.in_pool(_moved_on, record, snapshot.path or "")
+
+    answer = await server.waiting_edits.show(server, snapshot.uri, edit, consent.label, look)
+    if answer.outdated:
+        return refuse(server, f"the steps were not applied: {answer.outdated}")
     if answer.applied:
         server.facts.verify(text_hash(fitted.text), evidence)
     return {"applied": answer.applied}
 
 
-def _fitted(record: RunRecord, now: str, text: str, path: str) -> Fitted | Unfit:
+def _moved_on(record: RunRecord, path: str) -> str | None:
+    """What changed outside the file of what the verdict depends on, where that is known."""
     if record.around is not None:
         changed = changed_around(record.around, surroundings(record.sent, path))
         if changed:
-            return Unfit(f"{named(changed)} changed since, which their verdict depends on")
+            return f"{named(changed)} changed since, which their verdict depends on"
     if record.problem is not None and (spec := problem_changed(record.problem, path)):
-        return Unfit(f"{spec} changed since, which their verdict depends on")
+        return f"{spec} changed since, which their verdict depends on"
+    return None
+
+
+def _fitted(record: RunRecord, now: str, text: str, path: str) -> Fitted | Unfit:
+    moved_on = _moved_on(record, path)
+    if moved_on is not None:
+        return Unfit(moved_on)
     return fit(record.sent, now, text, path, wide_roots_of(parse_module(record.sent, path)))
 
 

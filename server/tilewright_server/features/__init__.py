@@ -22,7 +22,14 @@ from tilewright_server.features.documents import (
     notebook_did_close,
     notebook_did_open,
 )
-from tilewright_server.features.lifecycle import STATUS, initialize, initialized, shutdown, status
+from tilewright_server.features.lifecycle import (
+    STATUS,
+    fits,
+    initialize,
+    initialized,
+    shutdown,
+    status,
+)
 from tilewright_server.features.navigation_table import NAVIGATION
 from tilewright_server.features.workspace import (
     did_change_configuration,
@@ -36,6 +43,7 @@ from tilewright_server.publisher import OPTIONS as DIAGNOSTIC_OPTIONS
 from tilewright_server.publisher import diagnostic, no_diagnostics
 from tilewright_server.requests import guard_async, guard_sync, nothing
 from tilewright_server.server import TilewrightServer
+from tilewright_server.waiting_edits import FITS
 
 Handler = Callable[..., Any]
 
@@ -83,6 +91,7 @@ ASYNC: tuple[tuple[str, Handler, Any, Handler], ...] = (
     (types.TEXT_DOCUMENT_SIGNATURE_HELP, _SIGNATURE, SIGNATURE_OPTIONS, nothing),
     (types.SHUTDOWN, shutdown, None, nothing),
     (STATUS, status, None, nothing),
+    (FITS, fits, None, nothing),
     (ASSEMBLY, lazy("features.assembly", "assembly"), None, nothing),
     (KERNELS, lazy("features.kernels", "kernels"), None, nothing),
     (KERNEL_TIMES, lazy("features.kernels", "kernel_times"), None, nothing),

@@ -90,6 +90,11 @@ async def shutdown(server: TilewrightServer, *_: object) -> None:
     server.journal.release()
 
 
+async def fits(server: TilewrightServer, asked: Any) -> dict[str, str | None]:
+    """Whether an edit that is shown still may be applied."""
+    return await server.waiting_edits.fits(asked)
+
+
 STATUS = "tilewright/status"
 
 

@@ -21,10 +21,10 @@ from tilewright.source.text import digest
 from tilewright_server import wording
 from tilewright_server.context import ServerContext
 from tilewright_server.edits import Evidence, workspace_edit
-from tilewright_server.jobs.manager import Job
 from tilewright_server.jobs.surroundings import changed_around, surroundings
 from tilewright_server.rebase import Fitted, Unfit, fit, named, unified, wide_roots_of
 from tilewright_server.snapshot import Snapshot
+from tilewright_server.waiting_edits import Look
 
 SHOW_DIFF = "tilewright/showDiff"
 _APPLY, _DISCARD, _SHOW = "Apply", "Discard", "Show Diff"
@@ -46,7 +46,6 @@ class Decided:
 
 async def offer(
     server: ServerContext,
-    job: Job,
     sent: Snapshot,
     result: Mapping[str, Any],
     around: Mapping[str, str] | None = None,
@@ -57,6 +56,10 @@ async def offer(
         around: what the verdict depends on outside the file, as the run began; None: not known.
     """
     evidence = wording.evidence(result)
+
+    async def look() -> str | None:
+        return await server.in_pool(_moved_on, sent, around)
+
     if not server.client.apply_edit:
         return Decided(f"this editor cannot apply edits from a server; found: {evidence}")
     for _ in range(_MOST_OFFERS):
@@ -68,7 +71,7 @@ async def offer(
             return await _show_unfit(server, sent, result, fitted)
         if server.snapshot(sent.uri) is not now:
             continue
-        decided = await _ask(server, job, now, fitted, result)
+        decided = await _ask(server, now, fitted, result, look)
         if decided is not None:
             return decided
         await _pause(server, sent.uri)
@@ -78,11 +81,20 @@ async def offer(
 def _fitted(
     sent: Snapshot, now: str, result: Mapping[str, Any], around: Mapping[str, str] | None
 ) -> Fitted | Unfit:
+    moved_on = _moved_on(sent, around)
+    if moved_on is not None:
+        return Unfit(moved_on)
     path = sent.path or sent.uri
-    changed = () if around is None else changed_around(around, surroundings(sent.text, path))
-    if changed:
-        return Unfit(f"{named(changed)} changed since the run began, which its verdict depends on")
     return fit(sent.text, now, str(result["final"]), path, _roots(sent, result))
+
+
+def _moved_on(sent: Snapshot, around: Mapping[str, str] | None) -> str | None:
+    """What changed outside the file of what the verdict depends on, where that is known."""
+    if around is None:
+        return None
+    changed = changed_around(around, surroundings(sent.text, sent.path or sent.uri))
+    said = f"{named(changed)} changed since the run began, which its verdict depends on"
+    return said if changed else None
 
 
 def _roots(sent: Snapshot, result: Mapping[str, Any]) -> tuple[str, ...]:
@@ -96,30 +108,28 @@ def _roots(sent: Snapshot, result: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 async def _ask(
-    server: ServerContext, job: Job, now: Snapshot, fitted: Fitted, result: Mapping[str, Any]
+    server: ServerContext, now: Snapshot, fitted: Fitted, result: Mapping[str, Any], look: Look
 ) -> Decided | None:
-    """Show the edit; None where the text changed before the person decided."""
+    """Show the edit; None where the text, or what ``look`` sees, changed before it was applied."""
     evidence = wording.evidence(result)
     label = f"Tilewright for {result.get('target')}: {evidence}"
     if not server.client.change_annotations and not await _consents(server, label):
         return Decided(f"not applied: {evidence}")
-    if server.snapshot(now.uri) is not now:
+    if server.snapshot(now.uri) is not now or await look() is not None:
         return None
     said = wording.description(result)
     described = f"{said.removesuffix('.')}. {wording.sentence(_REBASED)}" if fitted.moved else said
     edit = workspace_edit(now, fitted.text, Evidence(label, described, ask=True), server.client)
-    answer = await server.workspace_apply_edit_async(
-        types.ApplyWorkspaceEditParams(edit=edit, label=label)
-    )
+    answer = await server.waiting_edits.show(server, now.uri, edit, label, look)
     if answer.applied:
         server.facts.verify(digest(fitted.text), evidence)
         kept = await certify(server, now, fitted.text, result)
         moved = f"; {_REBASED}" if fitted.moved else ""
         return Decided(f"applied: {evidence}{moved}" + (f"; {kept}" if kept else ""))
     present = server.snapshot(now.uri)
-    if present is None or present.text != now.text:
+    if answer.outdated or present is None or present.text != now.text:
         return None
-    reason = f" ({answer.failure_reason})" if answer.failure_reason else ""
+    reason = f" ({answer.reason})" if answer.reason else ""
     return Decided(f"not applied{reason}: {evidence}")
 
 

@@ -159,7 +159,7 @@ async def _conclude(
         record.change(evidence=wording.evidence(entry.result))
         record.end(RunState.OFFERED, f"{stopped}its edit waits for a decision")
         server.runs.show_now(job.id)
-        decided = await offer(server, job, sent, entry.result, entry.around)
+        decided = await offer(server, sent, entry.result, entry.around)
         said = stopped + decided.said
         if not decided.keep:
             await server.in_pool(server.journal.drop, job.id)
