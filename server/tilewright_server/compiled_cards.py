@@ -27,7 +27,7 @@ _MOST_NOTES = 8
 _DEFAULT_WARPS = 4
 
 ORIGINS = {
-    "spec": "launched as in the spec next to the file",
+    "spec": "launched as in the file's spec",
     "captured": "launched as captured from your own run",
 }
 

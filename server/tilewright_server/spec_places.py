@@ -2,8 +2,9 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
+from itertools import takewhile
 from pathlib import Path
 
 from lsprotocol import types
@@ -11,7 +12,7 @@ from pygls import uris
 
 from tilewright.errors import InputError
 from tilewright.problems.model import Problem
-from tilewright.problems.spec_files import SPEC_SUFFIXES, patterns_in
+from tilewright.problems.spec_files import SPEC_SUFFIXES, patterns_in, specs_of
 from tilewright.textfile import utf8_text
 from tilewright_server.lines import LineTable
 from tilewright_server.positions import Encoding, to_units
@@ -38,21 +39,44 @@ def entry_place(problem: Problem, encoding: Encoding) -> types.Location | None:
     return _at(path, 0, "", 0, 0, encoding)
 
 
-def file_of_spec(spec: Path, text: str, encoding: Encoding) -> types.Location | None:
-    """The function that a spec names, in the first file that the spec is for."""
+def functions_of_spec(
+    spec: Path, text: str, encoding: Encoding, namesakes: Iterable[Path] = ()
+) -> tuple[types.Location, ...]:
+    """The function that a spec names in each file that the spec is for, the nearest first.
+
+    Args:
+        namesakes: files of the spec's stem elsewhere, whose spec it may be in a tree of specs.
+    """
     named = re.search(r"^entry\s*:\s*([A-Za-z_]\w*)", text, re.MULTILINE)
-    for path in _files(spec, text):
-        try:
-            table = LineTable(utf8_text(path, _LARGEST_FILE))
-        except InputError:
-            continue
-        for row in range(table.count):
-            line = table.line(row)
-            found = re.match(r"(?:def|class)\s+([A-Za-z_]\w*)", line)
-            if found and (named is None or found[1] == named[1]):
-                return _at(path, row, line, found.start(1), found.end(1), encoding)
-        return _at(path, 0, "", 0, 0, encoding)
-    return None
+    paths = dict.fromkeys((*_files(spec, text), *_in_trees(spec, namesakes)))
+    places = (_function(path, named[1] if named else None, encoding) for path in paths)
+    return tuple(place for place in places if place is not None)
+
+
+def _function(path: Path, name: str | None, encoding: Encoding) -> types.Location | None:
+    """A function of a file, the first one without a name; the file's start where it has none."""
+    try:
+        table = LineTable(utf8_text(path, _LARGEST_FILE))
+    except InputError:
+        return None
+    for row in range(table.count):
+        line = table.line(row)
+        found = re.match(r"(?:def|class)\s+([A-Za-z_]\w*)", line)
+        if found and name in (None, found[1]):
+            return _at(path, row, line, found.start(1), found.end(1), encoding)
+    return _at(path, 0, "", 0, 0, encoding)
+
+
+def _in_trees(spec: Path, namesakes: Iterable[Path]) -> list[Path]:
+    """The files that find this spec in a tree, those with the longest path in common first."""
+
+    def apart(path: Path) -> tuple[int, str]:
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(path.parts, spec.parts, strict=False))
+        return -sum(1 for _ in same), str(path)
+
+    own = spec.resolve()
+    found = (path for path in namesakes if any(one.resolve() == own for one in specs_of(path)))
+    return sorted(found, key=apart)
 
 
 def _files(spec: Path, text: str) -> Iterator[Path]:

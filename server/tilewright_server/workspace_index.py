@@ -55,6 +55,14 @@ class WorkspaceIndex:
         """The kernels of all files."""
         return await self._run(lambda: list(self._kernels(self.roots(), self._texts())))
 
+    async def called(self, name: str) -> tuple[Path, ...]:
+        """The files of a name."""
+        return await self._run(
+            lambda: tuple(
+                path for path in islice(self._files(self.roots()), _MOST_FILES) if path.name == name
+            )
+        )
+
     async def search(
         self, path: Path, names: Collection[str], work: Callable[[Sources, list[Path]], Result]
     ) -> Result:

@@ -110,6 +110,32 @@ async def test_nothing_is_captured_in_a_folder_that_is_not_trusted(talk: Convers
     assert "not trusted" in answer["reason"]
 
 
+async def test_a_spec_in_a_tree_of_its_own_leads_to_every_file_that_finds_it(
+    talk: Conversation,
+) -> None:
+    spec = talk.folder / "problems" / "specs" / "level1" / "kernel.yaml"
+    spec.parent.mkdir(parents=True)
+    spec.write_text(
+        "entry: dot\ninputs:\n  a: {shape: [N], dtype: float32}\nci:\n  - params: [a]\n"
+        "    dims: {N: 32}\n"
+    )
+    texts = {"a/level1": "def other(a): ...\ndef dot(a): ...\n", "b/level1": "def dot(a): ...\n"}
+    texts["b/level2"] = "def dot(a): ...\n"
+    for name, text in texts.items():
+        file = talk.folder / name / "kernel.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    await talk.begin()
+    there = str(uris.from_fs_path(str(spec)))
+    found = await talk.execute("tilewright.counterpart", {"uri": there})
+    kernels = [uris.from_fs_path(str(talk.folder / f"{n}/level1/kernel.py")) for n in "ab"]
+    others = [{"uri": kernels[1], "range": [0, 4, 0, 7]}]
+    assert found == {"uri": kernels[0], "range": [1, 4, 1, 7], "others": others}
+    talk.open(text=texts["a/level1"], name="a/level1/kernel.py")
+    back = await talk.execute("tilewright.counterpart", {"uri": talk.uri})
+    assert back == {"uri": there, "range": [0, 7, 0, 10]}
+
+
 async def test_a_spec_and_its_entry_point_lead_to_each_other(
     talk: Conversation, tmp_path: Path
 ) -> None:

@@ -48,17 +48,34 @@ export async function addSpec(editor: vscode.TextEditor): Promise<void> {
 /** From a kernel's file to its spec and back. */
 export async function goToSpec(ask: Ask): Promise<void> {
   const document = vscode.window.activeTextEditor?.document;
-  const found = document && placeOf(await ask("tilewright.counterpart", { uri: document.uri.toString() }));
+  const all = document ? placesOf(await ask("tilewright.counterpart", { uri: document.uri.toString() })) : [];
+  const [found] = all;
   if (!found) {
     const what = document?.languageId === "yaml" ? "this is no spec of a Python file here" : "this file has no spec";
     void vscode.window.showInformationMessage(`Tilewright: ${what}.`);
     return;
   }
-  await vscode.window.showTextDocument(found.uri, { selection: found.range });
+  const place = all.length > 1 ? await chosenOf(all) : found;
+  if (place) {
+    await vscode.window.showTextDocument(place.uri, { selection: place.range });
+  }
 }
 
-/** The server's answer as a place. */
-export function placeOf(answer: unknown): vscode.Location | undefined {
+/** Which of several files with a spec's entry point is meant. */
+async function chosenOf(places: readonly vscode.Location[]): Promise<vscode.Location | undefined> {
+  const items = places.map((place) => ({ label: vscode.workspace.asRelativePath(place.uri), place }));
+  return (await vscode.window.showQuickPick(items, { title: "Go to Kernel", placeHolder: "This spec is for several files" }))?.place;
+}
+
+/** The server's answer as places, the likeliest first. */
+export function placesOf(answer: unknown): readonly vscode.Location[] {
+  const { others } = (answer ?? {}) as { others?: unknown };
+  const all: unknown[] = [answer, ...(Array.isArray(others) ? others : [])];
+  return all.map(placeOf).filter((one) => one !== undefined);
+}
+
+/** One of the server's places. */
+function placeOf(answer: unknown): vscode.Location | undefined {
   const { uri, range } = (answer ?? {}) as { uri?: unknown; range?: unknown };
   const numbers: unknown[] = Array.isArray(range) ? range : [];
   if (typeof uri !== "string" || numbers.length !== 4 || !numbers.every((n) => typeof n === "number")) {
@@ -72,8 +89,8 @@ export function placeOf(answer: unknown): vscode.Location | undefined {
 export class SpecDefinitions implements vscode.DefinitionProvider {
   constructor(private readonly ask: Ask) {}
 
-  async provideDefinition(document: vscode.TextDocument, position: vscode.Position): Promise<vscode.Location | undefined> {
+  async provideDefinition(document: vscode.TextDocument, position: vscode.Position): Promise<vscode.Location[]> {
     const onEntry = /^\s*(entry|files)\s*:/.test(document.lineAt(position.line).text);
-    return onEntry ? placeOf(await this.ask("tilewright.counterpart", { uri: document.uri.toString() })) : undefined;
+    return onEntry ? [...placesOf(await this.ask("tilewright.counterpart", { uri: document.uri.toString() }))] : [];
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The schema of specs, for the editor's YAML extension (redhat.vscode-yaml) where it is installed. A spec is known by the
- * kernel that it lies next to, which a pattern of names cannot say; the other kinds are in package.json.
+ * The schema of specs, for the editor's YAML extension (redhat.vscode-yaml) where it is installed. A spec is known by its
+ * keys and its place, which a pattern of names cannot say; the other kinds are in package.json.
  */
 import { readFile } from "node:fs/promises";
 import * as vscode from "vscode";
@@ -18,9 +18,16 @@ interface YamlApi {
   ): boolean;
 }
 
-/** Whether a YAML file is a spec: a Python file of its stem lies next to it, and it has a spec's keys. */
-export function isSpec(file: string, text: string, exists: (file: string) => boolean): boolean {
-  return /\.ya?ml$/.test(file) && KEYS.test(text) && exists(file.replace(/\.ya?ml$/, ".py"));
+/**
+ * Whether a YAML file is a spec: it has a spec's keys, and a Python file of its stem lies next to it, or it names its files,
+ * or it lies in a tree of specs.
+ */
+export function isSpec(file: string, text: string, exists: (file: string) => boolean, tree = process.env["AIBENCH_SPECS_DIR"]): boolean {
+  if (!/\.ya?ml$/.test(file) || !KEYS.test(text)) {
+    return false;
+  }
+  const inTree = /[\\/]problems[\\/]specs[\\/]/.test(file) || (!!tree && file.startsWith(tree.replace(/[\\/]*$/, "/")));
+  return inTree || /^files:/m.test(text) || exists(file.replace(/\.ya?ml$/, ".py"));
 }
 
 /** Offers the schema of specs. Whether there was somebody to offer it to. */

@@ -16,6 +16,15 @@ it("knows a spec by the kernel next to it and by its keys", () => {
   expect(isSpec("/w/softmax.json", SPEC, exists)).toBe(false);
 });
 
+it("knows a spec by the files that it names, or by the tree that it lies in", () => {
+  const none = (): boolean => false;
+  expect(isSpec("/w/shared.yaml", `${SPEC}files: [a.py, b.py]\n`, none)).toBe(true);
+  expect(isSpec("/w/problems/specs/level1/softmax.yaml", SPEC, none)).toBe(true);
+  expect(isSpec("/w/problems/specs/level1/ci.yaml", "services:\n  web: {}\n", none)).toBe(false);
+  expect(isSpec("/elsewhere/level1/softmax.yaml", SPEC, none, "/elsewhere/")).toBe(true);
+  expect(isSpec("/elsewhere2/level1/softmax.yaml", SPEC, none, "/elsewhere")).toBe(false);
+});
+
 it("gives the YAML extension the schema of specs, for specs alone", async () => {
   const registerContributor = vi.fn((..._: unknown[]) => true);
   vi.mocked(vscode.extensions.getExtension).mockReturnValue({ activate: () => Promise.resolve({ registerContributor }) } as never);

@@ -13,7 +13,7 @@ from tilewright_server.commands.jobs import refuse
 from tilewright_server.lines import LineTable
 from tilewright_server.positions import Encoding
 from tilewright_server.server import TilewrightServer
-from tilewright_server.spec_places import entry_place, file_of_spec
+from tilewright_server.spec_places import entry_place, functions_of_spec
 
 _LARGEST_SPEC = 1024 * 1024
 
@@ -73,31 +73,41 @@ def _first(text: str, word: str, encoding: Encoding) -> types.Range | None:
 
 
 async def counterpart(server: TilewrightServer, *arguments: Any) -> dict[str, Any] | None:
-    """From a Python file to the entry of its spec, from a spec to its entry point; None where there
-    is no such thing. The client opens it."""
+    """From a Python file to the entry of its spec, from a spec to its entry point, with those in
+    other files under ``others``; None where there is no such thing. The client opens one."""
     wanted = read_arguments(FileArguments, arguments)
     path = uris.to_fs_path(wanted.uri)
     if path is None:
         return None
-    found = await _counterpart(server, wanted.uri, Path(path))
-    if found is None:
+    found = [_place(one) for one in await _counterparts(server, wanted.uri, Path(path))]
+    if not found:
         return None
+    return {**found[0], "others": found[1:]} if found[1:] else found[0]
+
+
+def _place(found: types.Location) -> dict[str, Any]:
     start, end = found.range.start, found.range.end
-    place = [start.line, start.character, end.line, end.character]
-    return {"uri": found.uri, "range": place}
+    return {
+        "uri": found.uri,
+        "range": [start.line, start.character, end.line, end.character],
+    }
 
 
-async def _counterpart(server: TilewrightServer, uri: str, path: Path) -> types.Location | None:
+async def _counterparts(
+    server: TilewrightServer, uri: str, path: Path
+) -> tuple[types.Location, ...]:
     snapshot = server.snapshot(uri)
     if path.suffix in (".yaml", ".yml"):
         try:
             text = snapshot.text if snapshot is not None else utf8_text(path, _LARGEST_SPEC)
         except InputError:
-            return None
-        return await server.in_pool(file_of_spec, path, text, Encoding.UTF16)
+            return ()
+        namesakes = await server.index.called(f"{path.stem}.py")
+        return await server.in_pool(functions_of_spec, path, text, Encoding.UTF16, namesakes)
     if snapshot is None:
-        return None
+        return ()
     problem = (await server.project(snapshot)).problem
     if problem is None:
-        return None
-    return await server.in_pool(entry_place, problem, snapshot.encoding)
+        return ()
+    entry = await server.in_pool(entry_place, problem, snapshot.encoding)
+    return (entry,) if entry is not None else ()
