@@ -27,7 +27,7 @@ _MOST_NOTES = 8
 _DEFAULT_WARPS = 4
 
 ORIGINS = {
-    "spec": "launched as in the file's spec",
+    "spec": "launched as in the spec of the file",
     "captured": "launched as captured from your own run",
 }
 

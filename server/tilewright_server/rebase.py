@@ -35,31 +35,6 @@ class Unfit:
     reason: str
 
 
-def roots_of(module: Module, entry: str | None = None) -> tuple[str, ...]:
-    """What a run's verdict begins from: the problem's entry point, the kernels and what launches
-    them."""
-    kernels = [kernel.name for kernel in module.kernels]
-    lines = [launch.range.line for launch in module.launches]
-    hosts = [
-        name
-        for name, node in module.host_functions.items()
-        if any(node.lineno <= line <= (node.end_lineno or node.lineno) for line in lines)
-    ]
-    return tuple(dict.fromkeys([*([entry] if entry else []), *kernels, *hosts]))
-
-
-def wide_roots_of(module: Module) -> tuple[str, ...]:
-    """Where the entry point is not known: also all host code that comes to a launch by calls."""
-    found = dict.fromkeys(name.partition(".")[0] for name in roots_of(module))
-    uses = [
-        (name.partition(".")[0], {n.id for n in ast.walk(node) if isinstance(n, ast.Name)})
-        for name, node in module.host_functions.items()
-    ]
-    while more := [name for name, used in uses if name not in found and used & found.keys()]:
-        found.update(dict.fromkeys(more))
-    return tuple(found)
-
-
 def changed_parts(sent: str, now: str, path: str, roots: Iterable[str]) -> tuple[str, ...]:
     """The statements that a verdict is about and that are other ones now, by their names."""
     if sent == now:

@@ -3,7 +3,7 @@
     python tests/editor/clock.py firstSquiggle intelClock
 
 Prints a JSON line for each scenario, with the machine's load before it. With nothing configured the
-editor finds the environment of this interpreter as the folder's ``.venv``, as it finds a new user's.
+editor finds this interpreter's environment as the folder's ``.venv``, as it finds a new user's.
 """
 
 import argparse

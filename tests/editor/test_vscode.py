@@ -248,7 +248,7 @@ def test_saving_profiles_the_kernel(reports: Reports) -> None:
 def test_what_compilers_say_stands_in_the_open_file(reports: Reports) -> None:
     facts = seen(reports, "compiled")
     assert "a multiprocessor" in facts["hover"]
-    assert "launched as in the file's spec" in facts["hover"]
+    assert "launched as in the spec of the file" in facts["hover"]
     assert "fp64 instruction" in facts["onLine"]
     assert any("Compiled for cuda:90 with" in problem for problem in facts["problems"])
 

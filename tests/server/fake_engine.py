@@ -359,6 +359,8 @@ def recorded() -> dict[str, Any]:
     texts = {"original": "o", "texts": {"o": text, "c1": final}, "figures": {"o": [kernel]}}
     asked = path.with_name("recorded_problem")
     texts["problem"] = asked.read_text() if asked.exists() else None
+    around = path.with_name("recorded_around")
+    texts["around"] = json.loads(around.read_text()) if around.exists() else None
     return {**head, **texts, "trials": [trial], "notes": [], "budget": 64, "spent": None}
 
 

@@ -1,11 +1,13 @@
 """A part of a run's steps is offered with its own evidence, in the text that stands there now."""
 
+import json
 from pathlib import Path
 from typing import Any
 
-from conversation import Conversation, apply_edits, until
+from conversation import KERNEL, Conversation, apply_edits, until
 from lsprotocol import types
 
+from tilewright.evaluation.surroundings import surroundings
 from tilewright.problems.loading import find_problem
 
 SPEC = """\
@@ -110,6 +112,27 @@ async def test_an_older_run_is_opened_and_its_steps_are_offered(
     (annotation,) = (talk.edits[-1].edit.change_annotations or {}).values()
     said = str(annotation.description)
     assert "not known whether the imported files are as they were, nor on which spec" in said
+
+
+async def test_steps_of_an_older_run_are_compared_with_the_files_it_imported(
+    talk: Conversation,
+) -> None:
+    await talk.begin()
+    helper = talk.folder / "helper.py"
+    helper.write_text("SIZE = 64\n")
+    text = "from helper import SIZE\n" + KERNEL.format(engine="nothing").replace(", 64,", ", SIZE,")
+    talk.open(text=text)
+    around = surroundings(text, str(talk.folder / "kernel.py"))
+    assert list(around) == [str(helper)]
+    (talk.folder / "recorded_around").write_text(json.dumps(around))
+    answer = await talk.execute("tilewright.openRun", {"record": "a1b2"})
+    wanted = {"run": answer["run"], "candidate": "c1"}
+    assert await _apply(talk, wanted) == {"applied": True}
+    (annotation,) = (talk.edits[-1].edit.change_annotations or {}).values()
+    assert "not known" not in str(annotation.description)
+    helper.write_text("SIZE = 32\n")
+    assert "helper.py changed since" in (await _apply(talk, wanted))["reason"]
+    assert len(talk.edits) == 1
 
 
 async def test_steps_of_an_older_run_are_compared_with_its_spec(talk: Conversation) -> None:

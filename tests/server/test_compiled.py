@@ -171,7 +171,7 @@ async def test_lens_and_hover_say_what_the_compiler_made_of_it(talk: Conversatio
     card = await talk.hover(NAME_LINE, 6) or ""
     assert f"- `BLOCK=32 num_warps=4`: {figures}; 2 wgmma" in card
     assert "17.2 us by estimate, not measured (bound by memory, 61 % of the roofline)" in card
-    assert "launched as in the file's spec" in card
+    assert "launched as in the spec of the file" in card
     assert "Not run here yet." in card
     line = await talk.hover(ISSUE_LINE, 20) or ""
     assert "- cuda:90: load: 4 bytes a thread, 16 possible, 8 accesses; 2 wgmma" in line

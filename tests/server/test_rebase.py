@@ -2,8 +2,9 @@
 
 import pytest
 
+from tilewright.evaluation.surroundings import roots_of, wide_roots_of
 from tilewright.source import parse_module
-from tilewright_server.rebase import Fitted, Unfit, fit, merge, roots_of, wide_roots_of
+from tilewright_server.rebase import Fitted, Unfit, fit, merge
 
 SENT = """\
 import triton

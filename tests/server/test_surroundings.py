@@ -4,7 +4,7 @@ from pathlib import Path
 
 from conversation import KERNEL
 
-from tilewright_server.jobs.surroundings import changed_around, surroundings
+from tilewright.evaluation.surroundings import changed_around, surroundings
 
 SPEC = """\
 entry: dot

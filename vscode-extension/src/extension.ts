@@ -98,6 +98,21 @@ function torchOffer(server: Server, chip: ChipStatus, log: vscode.LogOutputChann
   return [server.onKernelPython(() => void check()), vscode.window.onDidChangeActiveTextEditor(() => void check())];
 }
 
+/** Until a Python file is open: the extension starts before that, and a folder may only be looked at. */
+function pythonOpened(): Promise<void> {
+  const isPython = ({ languageId }: vscode.TextDocument): boolean => languageId === "python";
+  return new Promise((resolve) => {
+    const listener = vscode.workspace.onDidOpenTextDocument((document) => isPython(document) && opened());
+    const opened = (): void => {
+      listener.dispose();
+      resolve();
+    };
+    if (vscode.workspace.textDocuments.some(isPython)) {
+      opened();
+    }
+  });
+}
+
 /** Speaks up about a server that is missing or outdated (once) or failed; everything else is the status bar's. */
 function announcer(server: Server, log: vscode.LogOutputChannel): (state: ServerState) => void {
   let offered = false;
@@ -106,7 +121,7 @@ function announcer(server: Server, log: vscode.LogOutputChannel): (state: Server
       void showError(`Tilewright: ${state.message}`, log);
     } else if (state.kind === "missing" && !offered && vscode.workspace.isTrusted) {
       offered = true;
-      void offerInstall(server, log);
+      void pythonOpened().then(() => offerInstall(server, log));
     } else if (state.kind === "running" && !offered && vscode.workspace.isTrusted) {
       offered = true;
       void offerUpdate(server, state.server, log);

@@ -123,7 +123,7 @@ def optimize(
         # To choose a chip may start a worker, too.
         device_for(device, wanted := target_for(target, device, file, text, spec).target) as opened,
     ):
-        observer.progress(0, f"{opened.info.name} is ready")
+        observer.progress(0, f"preparing the run on the {opened.info.name}")
         spec = sized(spec, opened, file, text)
         most = budget or _most_evaluations(search, models)
         chip = wanted or opened.info.target

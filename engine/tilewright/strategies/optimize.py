@@ -26,6 +26,7 @@ from tilewright.evaluation.model import (
     StepStatus,
     text_hash,
 )
+from tilewright.evaluation.surroundings import surroundings
 from tilewright.evaluation.workbench import Workbench
 from tilewright.hardware.chips import neuron_chip
 from tilewright.harness_fault import HarnessFaultError
@@ -139,12 +140,13 @@ def optimize(
         OriginalFailsError: the original does not run on the problem's inputs.
     """
     started = time.perf_counter()
+    place = str(request.path.absolute())
     with ExitStack() as stack:
         run, ledger = stack.enter_context(
             store.run(
                 request.key(device),
                 str(request.path),
-                request.record(device),
+                {**request.record(device), "around": surroundings(request.text, place)},
                 # Prompts quote what inputs showed: other inputs would make every call a new one.
                 same_inputs=request.models is not None,
             )

@@ -85,7 +85,8 @@ def detail(records: Records, record: RunRecord) -> dict[str, Any]:
 
 def recorded_texts(records: Records, record: RunRecord) -> dict[str, Any]:
     """The original and every candidate by hash: ``texts``, and ``figures`` of those that were
-    compiled, as ``compile_rows`` has them. ``problem`` is the hash of the spec they were run on."""
+    compiled, as ``compile_rows`` has them. ``problem`` is the hash of the spec they were run on,
+    ``around`` the hashes of the files that the original depended on as the run began."""
     trials = _trials(record)
     original = record.request.get("text")
     names = dict.fromkeys((original, *(trial.get("candidate") for trial in trials)))
@@ -94,6 +95,7 @@ def recorded_texts(records: Records, record: RunRecord) -> dict[str, Any]:
     return {
         "original": original,
         "problem": _problem_hash(records, record),
+        "around": record.request.get("around"),
         "texts": {name: text for name, text in known.items() if text is not None},
         "figures": {name: compile_rows(evaluations[name]) for name in known if name in evaluations},
     }

@@ -5,13 +5,18 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from tilewright.evaluation.model import text_hash
+from tilewright.evaluation.surroundings import (
+    changed_around,
+    problem_changed,
+    surroundings,
+    wide_roots_of,
+)
 from tilewright.source import parse_module
 from tilewright_server.commands.arguments import read_arguments
 from tilewright_server.commands.jobs import refuse
 from tilewright_server.edits import Evidence, workspace_edit
 from tilewright_server.jobs.run_record import RunRecord
-from tilewright_server.jobs.surroundings import changed_around, problem_changed, surroundings
-from tilewright_server.rebase import Fitted, Unfit, fit, named, wide_roots_of
+from tilewright_server.rebase import Fitted, Unfit, fit, named
 from tilewright_server.run_view import CandidateView, Verdict
 from tilewright_server.server import TilewrightServer
 

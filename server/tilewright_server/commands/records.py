@@ -92,6 +92,9 @@ def _recorded(shown: Mapping[str, Any]) -> RunRecord:
     )
     record = RunRecord(head, texts[original])
     record.problem = str(shown["problem"]) if shown.get("problem") else None
+    around = shown.get("around")
+    if isinstance(around, Mapping):
+        record.around = {str(place): str(said) for place, said in around.items()}
     record.notes = tuple(map(str, shown.get("notes") or ()))
     for one in _candidates(original, trials, shown.get("figures") or {}):
         record.keep(one, texts.get(one.id))

@@ -15,14 +15,14 @@ from lsprotocol import types
 from pygls import uris
 from pygls.exceptions import JsonRpcException
 
+from tilewright.evaluation.surroundings import changed_around, surroundings, wide_roots_of
 from tilewright.home import home
 from tilewright.source import parse_module
 from tilewright.source.text import digest
 from tilewright_server import wording
 from tilewright_server.context import ServerContext
 from tilewright_server.edits import Evidence, workspace_edit
-from tilewright_server.jobs.surroundings import changed_around, surroundings
-from tilewright_server.rebase import Fitted, Unfit, fit, named, unified, wide_roots_of
+from tilewright_server.rebase import Fitted, Unfit, fit, named, unified
 from tilewright_server.snapshot import Snapshot
 from tilewright_server.waiting_edits import Look
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tilewright.evaluation.surroundings import surroundings
 from tilewright_server import wording
 from tilewright_server.context import ServerContext
 from tilewright_server.jobs.engine_job import run_engine
@@ -14,7 +15,6 @@ from tilewright_server.jobs.offer import offer
 from tilewright_server.jobs.process import Outcome
 from tilewright_server.jobs.run_journal import KeptRun
 from tilewright_server.jobs.run_record import RunRecord
-from tilewright_server.jobs.surroundings import surroundings
 from tilewright_server.run_view import RunHead, RunState
 from tilewright_server.snapshot import Snapshot
 

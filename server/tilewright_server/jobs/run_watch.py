@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+from tilewright.evaluation.surroundings import roots_of
 from tilewright.source import parse_module
 from tilewright_server import consent
 from tilewright_server.context import ServerContext
@@ -12,7 +13,7 @@ from tilewright_server.jobs.offer import choose
 from tilewright_server.jobs.optimize import optimize
 from tilewright_server.jobs.run_journal import KeptRun
 from tilewright_server.models import Choice
-from tilewright_server.rebase import changed_parts, roots_of
+from tilewright_server.rebase import changed_parts
 from tilewright_server.snapshot import Snapshot
 
 _PAUSE_S = 0.5

@@ -1,8 +1,9 @@
 """What a run's verdict depends on outside its file: the problem, captured launches, imported files.
 
-Each with a hash of what it says. A result is put into a text only while all of it is as it was when
-the run began. Seen are the modules that the verified statements name, and what those import in
-turn; not what lies in the interpreter's own packages, nor imports by names made at run time.
+Each with a hash of what it says. A run has them on record, and the editor puts a result into a text
+only while all of it is as it was when the run began. Seen are the modules that the verified
+statements name, and what those import in turn; not what lies in the interpreter's own packages, nor
+imports by names made at run time.
 """
 
 import ast
@@ -16,7 +17,6 @@ from tilewright.python_syntax import parse
 from tilewright.source import parse_module
 from tilewright.source.model import Module
 from tilewright.textfile import utf8_text
-from tilewright_server.rebase import wide_roots_of
 
 _MOST_FILES = 200
 _LARGEST = 4 * 1024 * 1024
@@ -45,6 +45,31 @@ def problem_changed(before: str, path: str) -> str | None:
         return None
     place = flaw.path if flaw is not None else problem.path if problem is not None else None
     return Path(place).name if place else "the spec"
+
+
+def roots_of(module: Module, entry: str | None = None) -> tuple[str, ...]:
+    """What a run's verdict begins from: the problem's entry point, the kernels and what launches
+    them."""
+    kernels = [kernel.name for kernel in module.kernels]
+    lines = [launch.range.line for launch in module.launches]
+    hosts = [
+        name
+        for name, node in module.host_functions.items()
+        if any(node.lineno <= line <= (node.end_lineno or node.lineno) for line in lines)
+    ]
+    return tuple(dict.fromkeys([*([entry] if entry else []), *kernels, *hosts]))
+
+
+def wide_roots_of(module: Module) -> tuple[str, ...]:
+    """Where the entry point is not known: also all host code that comes to a launch by calls."""
+    found = dict.fromkeys(name.partition(".")[0] for name in roots_of(module))
+    uses = [
+        (name.partition(".")[0], {n.id for n in ast.walk(node) if isinstance(n, ast.Name)})
+        for name, node in module.host_functions.items()
+    ]
+    while more := [name for name, used in uses if name not in found and used & found.keys()]:
+        found.update(dict.fromkeys(more))
+    return tuple(found)
 
 
 def _problem(source: Path) -> Mapping[str, str]:
