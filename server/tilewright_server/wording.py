@@ -200,7 +200,10 @@ def _as_many_as_fit(left: Sequence[str]) -> str:
 
 
 def _not_compiled(step: Mapping[str, Any]) -> str:
-    why = shorten(str(step.get("message") or ""), _LONGEST_REASON, placeholder="…")
+    message = str(step.get("message") or "")
+    if step.get("status") == "skipped":
+        message = message.partition(": ")[0]  # the way out is among the open points
+    why = shorten(message, _LONGEST_REASON, placeholder="…")
     return f"not compiled ({why})" if why else "not compiled"
 
 

@@ -10,7 +10,7 @@ from tilewright_server.profile_facts import read_facts
 
 KERNEL = "import triton\n\n\n@triton.jit\ndef k(x_ptr):\n    pass\n"
 COMPILED = {"step": "compile", "status": "passed"}
-SKIPPED = {"step": "compile", "status": "skipped", "message": "no toolchain for xpu"}
+SKIPPED = {"step": "compile", "status": "skipped", "message": "no toolchain for xpu: run this"}
 SPEEDUP = {"value": 4.2, "low": 4.1, "high": 4.33, "device": "cuda:0", "case": "bench-gpu[0]"}
 
 
