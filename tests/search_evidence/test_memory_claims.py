@@ -8,7 +8,6 @@ from claim_rewinds import evidence as of_rewinds
 from tabulated import FILE
 
 
-@pytest.mark.slow
 def test_rewinds_report_measurements_and_both_halves() -> None:
     found = of_rewinds("small").findings
     assert [one.claim.rpartition(", ")[2] for one in found[2:]] == [

@@ -118,12 +118,14 @@ class Conversation:
 
     async def settled(self) -> None:
         """Wait until the server has its settings."""
-        for _ in range(500):
-            info = await self.execute("tilewright.debugInfo")
-            if any(timing["method"] == types.INITIALIZED for timing in info["timings"]):
-                return
+        end = time.monotonic() + HANGS_S
+        while not await self._has_settings():
+            assert time.monotonic() < end, "the server never got its settings"
             await asyncio.sleep(0.01)
-        raise AssertionError("the server never got its settings")
+
+    async def _has_settings(self) -> bool:
+        info = await self.execute("tilewright.debugInfo")
+        return any(timing["method"] == types.INITIALIZED for timing in info["timings"])
 
     def open(
         self, engine: str = "improve", text: str | None = None, name: str = "kernel.py"

@@ -174,6 +174,7 @@ async def test_the_certificate_is_named_where_it_cannot_be_opened(talk: Conversa
 
 async def test_a_certificate_is_a_page_to_read(talk: Conversation) -> None:
     await talk.begin()
+    await talk.settled()  # the settings say where the pages of rules are
     text = KERNEL.format(engine="nothing")
     edits = (("rewrite:dot_accumulator", "accumulate in tl.dot"), ("model:big-one", "fuse both"))
     (talk.folder / NAME).write_text(json.dumps(certified(text, "kernel.py", edits)))
