@@ -5,6 +5,7 @@ import gc
 import os
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -242,6 +243,33 @@ def test_files_of_inputs_stay_until_the_last_measure_of_them_goes(
     del first, second
     gc.collect()
     assert [Path(entry["file"]).parent for entry in again.inputs] == list(tmp_path.iterdir())
+
+
+class TakesLong(Answers):
+    """Originals that take as long for a second check as the test wants."""
+
+    begun: threading.Event
+    go_on: threading.Event
+
+    def _ask_original(self, job: Any, check: Any, base: baselines.Base) -> None:
+        if check["seed"]:
+            self.begun.set()
+            assert self.go_on.wait(60.0)
+        super()._ask_original(job, check, base)
+
+
+def test_a_measure_that_is_there_does_not_wait_for_one_that_is_made(tmp_path: Path) -> None:
+    case = {"inputs": [{"name": "x", "shape": [64], "dtype": "float32"}], "rtol": 0, "atol": 0}
+    asked = TakesLong("interpreter", tmp_path, lambda job, timeout_s: pytest.fail("started"))
+    asked.begun, asked.go_on = threading.Event(), threading.Event()
+    first = asked.base({"seed": 0}, {"case": case, "seed": 0})
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(asked.base, {"seed": 0}, {"case": case, "seed": 1})
+        assert asked.begun.wait(60.0)
+        assert asked.base({"seed": 0}, {"case": case, "seed": 0}) is first
+        assert not second.done()
+        asked.go_on.set()
+    assert second.result() is not first
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ _KEPT_ON_HOST = 1 << 30
 _KEPT_FILES = 4 << 30
 _KEPT_WEIGHTS = 16
 _FIRST_CALL_S = 120.0
+_TICK_S = 0.01
 _UPWARDS = {"float16": "float64", "bfloat16": "float64", "float32": "float64"}
 _NUDGES = 2
 _SECRETS = 3
@@ -141,9 +142,9 @@ class Originals:
         asked = _of_original(check)
         concerned = {name: job.get(name) for name in ("original", "reference", "entry", "seed")}
         key = _key([concerned, asked])
-        known = self._bases.get(key)
-        if not self.lock.acquire(blocking=known is None):  # while another one is made
-            return cast("Base", known)
+        while not self.lock.acquire(timeout=_TICK_S):  # another one may be made meanwhile
+            if (known := self._bases.get(key)) is not None:
+                return known
         try:
             if key not in self._bases:
                 made = self._make(job, asked)
