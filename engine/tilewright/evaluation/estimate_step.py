@@ -116,7 +116,7 @@ def _simulated(
 
 
 def _records(told: Sequence[Mapping[str, object]]) -> Sequence[InstructionRecord]:
-    return told  # type: ignore[return-value]  # records of the worker, which the judge has read
+    return told  # type: ignore[return-value]  # checked by the coordinator
 
 
 def _gain(found: Estimated, chip: NeuronChip, baseline: str) -> EstimatedGain:

@@ -47,7 +47,7 @@ def planned_timing(bench: Workbench, baseline: str, candidate: str) -> Timing | 
 
 
 def speed_step(bench: Workbench, timing: Timing, heard: Heard) -> Timed:
-    """What the judge's contests amount to; the worst ratio of all cases counts."""
+    """The speed step for the coordinator's contests; the worst ratio of all cases counts."""
     info, found = bench.device.info, heard.data.get("timing") or ()
     if not found:
         return _failed("it was not timed, though its results are right")

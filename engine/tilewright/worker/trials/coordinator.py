@@ -87,7 +87,7 @@ def main(job: CoordinatorJob, parent: int) -> None:
 class _Trial:
     """A trial that waits for its candidate to be imported and compiled, or is being heard.
 
-    ``compilers``: performers of the candidate that fill its cache beside it; ``rest``: those that
+    ``compilers``: runners of the candidate that fill its cache beside it; ``rest``: those that
     do so for checks which come after the time is taken.
     """
 
@@ -211,7 +211,7 @@ class Coordinator:
                         return
 
     def _start_original(self, job: RunnerJob, timeout_s: float) -> Handle:
-        """A performer that is kept."""
+        """A runner that is kept."""
         return self._performers.start({**job, **self._caches.of_kept(job["module"])}, timeout_s)
 
     def _compilers(self, told: RunnerJob, checks: list[Check], timeout_s: float) -> list[Handle]:

@@ -38,11 +38,11 @@ class Watched:
 
 
 class Watching:
-    """The interpreter beside a device; may be used from several threads.
+    """The interpreter pass in addition to a device; may be used from several threads.
 
     Args:
-        folder: the judge's.
-        performers: where processes come from.
+        folder: the coordinator's.
+        runners: the pool that starts processes.
     """
 
     def __init__(self, folder: Path, performers: RunnerPool) -> None:

@@ -141,7 +141,7 @@ class _Alone:
 
 
 class _Verify:
-    """Checks the outputs of a timed call on the judge's own knowledge of its inputs."""
+    """Compares outputs of a timed call with results for the coordinator's own inputs."""
 
     def __init__(
         self, originals: Originals, candidate: Handle, job: TrialJob,

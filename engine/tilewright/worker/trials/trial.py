@@ -68,10 +68,10 @@ class NotJudgedError(Exception):
 
 
 class Hearing:
-    """What the judge makes of one candidate.
+    """One candidate's trial in the coordinator.
 
     Args:
-        candidate: its performer, which has been told to prepare.
+        candidate: its runner, which is preparing.
         job: the ``trial`` job (``protocol``).
         deadline: of ``time.monotonic``, when nobody waits any longer.
         compile_rest: compiles for further checks, and waits until that is done.
@@ -111,7 +111,7 @@ class Hearing:
         """The trial's value: ``fault`` is what a person is told, None where nothing was found;
         ``unjudged`` is there where the interpreter cannot run it, and says why.
 
-        Raises BrokenOffError, HarnessError or RunnerEndedError (of another performer than the
+        Raises BrokenOffError, HarnessError or RunnerEndedError (of another runner than the
         candidate's) where nothing can be said of the candidate.
         """
         if failed is not None and not isinstance(failed, CandidateEndedError):
