@@ -120,7 +120,7 @@ def _ask_of_triton(
         watched = [check for check in there if not isinstance(check, str)]
         if watched:
             runner: messages.RunnerPart = {"device": INTERPRETER, "entry": bench.entry}
-            job["watched"] = {"performer": runner, "checks": watched}
+            job["watched"] = {"runner": runner, "checks": watched}
 
 
 def _ask_of_nki(bench: Workbench, job: messages.TrialJob) -> None:
@@ -170,7 +170,7 @@ def _job(
         "entry": bench.entry,
         "device": bench.device.info.id,
         "seed": bench.seed,
-        "performer": {"device": bench.device.info.id, "entry": bench.entry},
+        "runner": {"device": bench.device.info.id, "entry": bench.entry},
         "compiled_cases": [{"case": dump(case)} for case in problem.compiled_cases()],
         "allow": list(problem.allow),
         "checks": checks,
