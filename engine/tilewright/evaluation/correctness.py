@@ -43,7 +43,7 @@ _NOT_ASKED = {
 UNJUDGED = (BrokenOffError, HarnessFaultError, UnreadableError)
 
 _SEED_OF_GRADIENTS = 1
-_GRADIENTS = "autograd.Function"  # whoever writes one means it to be gone back through
+_GRADIENTS = "autograd.Function"  # a file with one expects gradients
 _FACTS = {
     "offset": "align: 16",
     "strided": "contiguous: true",

@@ -161,7 +161,7 @@ def _figures(timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _notes(timing: Contest, case: Case, info: DeviceInfo) -> list[str]:
-    """What the time does not rest on, for whoever reads the certificate."""
+    """Limits of the measured time, for the reader of the certificate."""
     notes = []
     if timing.get("not_refreshed"):
         names = ", ".join(timing["not_refreshed"])

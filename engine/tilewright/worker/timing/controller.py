@@ -245,7 +245,7 @@ def cross_check(session: Session) -> tuple[dict[str, Any], list[str]]:
 
 
 def slowed(session: Session, clean: Callable[[], float] | None) -> list[str]:
-    """Whether the original takes longer beside the candidate than by itself."""
+    """Whether the original takes longer next to the candidate than alone."""
     alone = session.spec.get("original_us")
     beside = statistics.median(session.times("A"))
     most = 1 + _CLEAN_MARGIN + session.floor
