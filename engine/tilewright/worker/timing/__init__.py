@@ -1,9 +1,9 @@
 """Timing of a candidate against its original, by a runner with both and a coordinator.
 
-The runner (``contest.Contest``) holds both versions in one process and answers messages; the
-judge (``conducting.conduct``) draws the order and the contents of the inputs, keeps the time by its
-own clock, decides when to stop (``sequential``), and has outputs of timed calls checked. "A" is the
-original, "B" the candidate. Messages, each with its answer:
+The runner (``paired_runner.Contest``) holds both versions in one process and answers messages; the
+coordinator (``controller.conduct``) draws the order and the contents of the inputs, keeps the time
+by its own clock, decides when to stop (``sequential``), and has outputs of timed calls checked. "A"
+is the original, "B" the candidate. Messages, each with its answer:
 
 ``time.prepare``: repeats?, in_place?, plan?, graphs=false, flush_bytes?, reload=false -> device,
 driver, clock_note, repeats, sets, keeps, output_bytes, in_place, host_us ``{A, B}`` (to hand one

@@ -1,4 +1,4 @@
-"""The noise floor: how far a kernel strays from itself on a device; and an original's clean time.
+"""The noise floor: differences of a kernel from itself on a device; an original's clean time.
 
 Each session loads the same text twice, anew: two modules, two copies of the code at addresses of
 their own, timed like an original and its candidate.
