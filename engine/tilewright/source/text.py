@@ -103,12 +103,7 @@ class LineIndex:
         return bisect_right(self.starts, offset)
 
     def slice(self, where: Range) -> str:
-<<<<<<< HEAD
         """The text of a range, line ends as they stand in the file."""
         return self._text[
-=======
-        """The text of a range, line ends as they are in the file."""
-        return self.text[
->>>>>>> 828e75a7 (Replace the old dialect in docstrings and comments)
             self.offset(where.line, where.column) : self.offset(where.end_line, where.end_column)
         ]
