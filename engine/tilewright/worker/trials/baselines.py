@@ -1,4 +1,4 @@
-"""What the original and its reference make of a check: the judge's measure, kept between trials."""
+"""Results of the original and its reference for a check, which the coordinator keeps."""
 
 from __future__ import annotations
 
