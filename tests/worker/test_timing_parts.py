@@ -192,7 +192,7 @@ def test_times_that_are_none_are_not_taken(us: Any) -> None:
         told = runner(message, timeout_s)
         return {**told, "us": [us] * len(told["us"])} if "us" in told else told
 
-    with pytest.raises(ValueError, match="times that are none"):
+    with pytest.raises(ValueError, match="invalid times"):
         conduct(ask, {"noise": 0.01}, None)
 
 
