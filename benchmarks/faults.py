@@ -90,7 +90,7 @@ def run_kind(
 
 
 def _settled(process: int, descriptors: int) -> faulting.Held:
-    """What it holds once the last performer is gone, for which it gets a moment."""
+    """What it holds once the last runner is gone, for which it gets a moment."""
     end = time.monotonic() + _SETTLING_S
     while (now := faulting.held(process)).descriptors > descriptors and time.monotonic() < end:
         time.sleep(0.1)

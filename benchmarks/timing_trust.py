@@ -5,7 +5,7 @@ Runs by itself on a machine with a GPU, torch, triton and this repository's ``en
 
     PYTHONPATH=engine python benchmarks/timing_trust.py --out trust.json
 
-Each contest is what the engine holds: a judge here, a performer in a forked process that loads both
+Each contest is what the engine holds: a judge here, a runner in a forked process that loads both
 versions anew, ``tilewright.worker.timing.controller.conduct``, and the verdict of
 ``tilewright.evaluation.statistics`` with a noise floor measured before. The comparison of outputs
 is left out (outputs are written, nobody reads them), so ``seconds`` lack it. With ``--device cpu``
@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from timing_trust_performer import Performer
+from timing_trust_runner import Runner
 
 from tilewright.evaluation.statistics import ratio_of
 from tilewright.worker.timing.controller import conduct
@@ -113,12 +113,10 @@ class _Bench:
         self.records: list[dict[str, Any]] = []
 
     def compare(self, kind: str, name: str, subject: Mapping[str, Any], count: int) -> None:
-        """Contests, ``PER_PROCESS`` of them in a performer's life."""
-        for performer, here in self._performers(subject, count):
+        """Contests, ``PER_PROCESS`` of them in a runner's life."""
+        for runner, here in self._runners(subject, count):
             for _ in range(here):
-                self.records.append(
-                    self._contest(performer, subject) | {"kind": kind} | {"of": name}
-                )
+                self.records.append(self._contest(runner, subject) | {"kind": kind} | {"of": name})
         last = self.records[-count:]
         verdicts = dict(Counter(record["verdict"] for record in last))
         seconds = statistics.median(record["seconds"] for record in last)
@@ -130,9 +128,9 @@ class _Bench:
         long: dict[int, float] = {}
         for added in ADDED_STEPS:
             subject = _subject(gain, steps + round(added * gain["scale"]), steps)
-            for performer, _ in self._performers(subject, 1):
+            for runner, _ in self._runners(subject, 1):
                 asked = {"blocks": LONG_BLOCKS, "batches": False, "noise": 0.0, "reload": True}
-                long[added] = conduct(performer.ask, asked, None)["value"]
+                long[added] = conduct(runner.ask, asked, None)["value"]
             if long[added] >= GAIN:
                 break
         added = min(long, key=lambda one: abs(long[one] - GAIN))
@@ -140,21 +138,19 @@ class _Bench:
         _say(f"gain: {name}: truly {long[added]:.4f} with {added} steps more in {STEPS}")
         return _subject(gain, steps + round(added * gain["scale"]), steps)
 
-    def _performers(
-        self, subject: Mapping[str, Any], count: int
-    ) -> Iterator[tuple[Performer, int]]:
+    def _runners(self, subject: Mapping[str, Any], count: int) -> Iterator[tuple[Runner, int]]:
         while count > 0:
-            performer = Performer(self.device, subject)
+            runner = Runner(self.device, subject)
             try:
-                yield performer, min(PER_PROCESS, count)
+                yield runner, min(PER_PROCESS, count)
             finally:
-                performer.close()
+                runner.close()
             count -= PER_PROCESS
 
-    def _contest(self, performer: Performer, subject: Mapping[str, Any]) -> dict[str, Any]:
+    def _contest(self, runner: Runner, subject: Mapping[str, Any]) -> dict[str, Any]:
         spec = {"out": str(self.folder), "noise": self.floors, "reload": True}
         spec["batches"] = self.device != "cpu"
-        told = conduct(performer.ask, spec, _unread, None, lambda: self._survey(subject))
+        told = conduct(runner.ask, spec, _unread, None, lambda: self._survey(subject))
         self.device_name = told["device"]
         if told["survey"]:
             self.floors[told["survey"]["duration"]] = told["survey"]
@@ -182,11 +178,11 @@ class _Bench:
 
     def _survey(self, subject: Mapping[str, Any]) -> dict[str, Any]:
         same = {**subject, "steps": (subject["steps"][0],) * 2}
-        performer = Performer(self.device, same)
+        runner = Runner(self.device, same)
         try:
-            found = survey(performer.ask, {})
+            found = survey(runner.ask, {})
         finally:
-            performer.close()
+            runner.close()
         _say(f"noise floor, {found['duration']}: {found['floor']:.4f} in {found['seconds']:.2f} s")
         return found
 

@@ -27,7 +27,7 @@ def collect_seldom(*, stays: bool = False) -> None:
 def set_aside() -> int:
     """Hide all objects from the collector until ``collect_all``, which takes no time.
 
-    Returns how many more there are than when this was done last, as far as Python counts them.
+    Returns how many more there are than when this was done last, by Python's count.
     """
     more = gc.get_count()[0]
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Faults of what judges, as opposed to what is judged: said as such, with a file to report."""
+"""Faults of Tilewright, as opposed to faults of a candidate, with a file to report."""
 
 import hashlib
 import platform
@@ -11,7 +11,7 @@ from tilewright.home import home
 
 
 class HarnessFaultError(TilewrightError):
-    """Tilewright failed where it was to judge something: nothing follows for what it was to judge.
+    """Tilewright failed during a verification; the failure is no verdict on the candidate.
 
     ``report``: the file with all that is known of it; None where that could not be written.
     """

@@ -107,7 +107,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def descendants(node: ast.AST) -> list[ast.AST]:
-    """``ast.walk`` without operators and contexts, half of all nodes: those say nothing alone."""
+    """``ast.walk`` without operators and contexts, half of all nodes."""
     found, fields = [node], _FIELDS
     for current in found:
         for name in fields[current.__class__]:

@@ -75,7 +75,7 @@ def _spilling(reports: Sequence[CompileReport]) -> str:
 
 
 def _figures(report: CompileReport) -> str:
-    """Registers, spills, shared memory and occupancy, as far as they are told."""
+    """Registers, spills, shared memory and occupancy, if known."""
     parts = [f"{report.registers} registers"] if report.registers is not None else []
     if report.spill_bytes is not None:
         spilled = f"{report.spill_bytes} B spilled"

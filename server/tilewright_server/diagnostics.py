@@ -43,7 +43,7 @@ def severity_of(issue: Issue) -> types.DiagnosticSeverity:
 
 @dataclass(frozen=True)
 class Known:
-    """What diagnostics are made from, besides the analysis.
+    """What diagnostics are made from, in addition to the analysis.
 
     ``held`` are kernels that do not parse, as they were when they last did.
     """

@@ -145,7 +145,7 @@ def _is_in(hunk: Hunk, cell: Cell) -> bool:
 
 
 def _is_own(snapshot: Snapshot, cell: Cell, hunk: Hunk) -> bool:
-    """Whether the lines are the cell's as they stand there, none of them in place of magic."""
+    """Whether the lines are in the cell as they are, none of them in place of magic."""
     own = LineTable(cell.text)
     rows = range(hunk.first, hunk.end)
     return all(own.line(row - cell.first) == snapshot.table.line(row) for row in rows)

@@ -28,7 +28,7 @@ _STAMPS: LruDict[str, "_Stamp"] = LruDict(64)
 
 
 def facts_key(parsed: Parsed, snapshot: Snapshot, kernel: str) -> str:
-    """The identity of all that a kernel's facts depend on: its source and the problem beside it.
+    """The identity of all that a kernel's facts depend on: its source and the problem next to it.
 
     The file is a part of it: another one with the same text may import other modules, and other
     launches of it may have been captured.
@@ -138,14 +138,14 @@ class KernelFactStore:
         self.revision += 1
 
     def profiled(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> tuple[KernelFacts, ...]:
-        """The profiles of a kernel as it stands now, newest first."""
+        """The profiles of a kernel in its present state, newest first."""
         if not self._profiled:
             return ()
         found = self._profiled.get(facts_key(parsed, snapshot, kernel)) or {}
         return tuple(sorted(found.values(), key=lambda facts: -facts.taken))
 
     def compiled(self, parsed: Parsed, snapshot: Snapshot, kernel: str) -> CompiledFacts | None:
-        """What compilers made of a kernel as it stands now."""
+        """What compilers made of a kernel in its present state."""
         if not self._compiled:
             return None
         return self._compiled.get(facts_key(parsed, snapshot, kernel))
@@ -162,7 +162,7 @@ class KernelFactStore:
         return frozenset(str(report.target) for report in facts.reports) if facts else frozenset()
 
     def launches(self, parsed: Parsed, snapshot: Snapshot) -> tuple[LaunchFacts, ...]:
-        """A launch of each kernel that somebody really makes; an inferred one is no ground."""
+        """A launch of each kernel that was captured; an inferred one is no ground."""
         found: dict[str, LaunchFacts] = {}
         for facts in self.all_compiled(parsed, snapshot):
             if facts.origin in ("spec", "captured") and facts.reports:

@@ -110,7 +110,7 @@ def _certified_time(proof: Mapping[str, Any]) -> KernelTime | None:
 
 
 def profiled_time(facts: Sequence[KernelFacts]) -> KernelTime | None:
-    """The newest time that was measured of a kernel as it stands."""
+    """The newest time that was measured of a kernel's present text."""
     for one in facts:
         if one.time is not None:
             time = one.time

@@ -16,7 +16,7 @@ class CallSignature:
     """One form of a call.
 
     Attributes:
-        parameters: as they stand in the label, each with a sentence or nothing.
+        parameters: as they are in the label, each with a sentence or nothing.
         active: the number of the one being typed; None where it is none of them.
     """
 

@@ -153,7 +153,7 @@ def naming(
 
 
 def _text(path: Path, texts: Mapping[str, str]) -> str | None:
-    """A file as it stands in the editor, else on disk."""
+    """A file's text in the editor, else on disk."""
     opened = texts.get(str(path))
     if opened is not None:
         return opened

@@ -50,9 +50,9 @@ def test_shares_go_to_the_gpu_with_the_least_to_do() -> None:
     with share_of(pool) as one, share_of(pool) as two, share_of(pool) as three:
         assert {one.info.id, two.info.id, three.info.id} == {"cuda:0", "cuda:1", "cuda:2"}
         with share_of(pool) as four:
-            four.run({"kind": "trial", "device": "cuda:0", "performer": {"device": "cuda:0"}}, 1)
+            four.run({"kind": "trial", "device": "cuda:0", "runner": {"device": "cuda:0"}}, 1)
     (job,) = [job for device in devices for job in device.jobs]
-    assert job["device"] == job["performer"]["device"] == four.info.id
+    assert job["device"] == job["runner"]["device"] == four.info.id
     with share_of(devices[2]) as alone:
         assert alone is devices[2]
     assert (width(pool), width(devices[0])) == (3, 1)

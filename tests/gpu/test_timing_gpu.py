@@ -32,10 +32,10 @@ def thrice(x: Any) -> Any:
 
 
 def contest(original: Function, candidate: Function, folder: Path, **spec: Any) -> dict[str, Any]:
-    performer = Contest("cuda:0", original, candidate, inputs(), clock=clock_for("cuda:0"))
+    runner = Contest("cuda:0", original, candidate, inputs(), clock=clock_for("cuda:0"))
 
     def ask(message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        return performer.answer(message)
+        return runner.answer(message)
 
     def verify(turn: int, outputs: list[dict[str, Any]]) -> str | None:
         right = resampled_inputs.refreshed(inputs(), turn)["x"] * 2
@@ -83,8 +83,8 @@ def test_events_patched_by_a_candidate_are_not_the_ones_that_count(
     clock = clock_for("cuda:0")
     honest = torch.cuda.Event.elapsed_time
     monkeypatch.setattr(torch.cuda.Event, "elapsed_time", lambda a, b: 0.1 * honest(a, b))
-    performer = Contest("cuda:0", once, once, inputs(), clock=clock)
-    told = conduct(lambda message, _: performer.answer(message), {"noise": 0.01}, None)
+    runner = Contest("cuda:0", once, once, inputs(), clock=clock)
+    told = conduct(lambda message, _: runner.answer(message), {"noise": 0.01}, None)
     assert told["faults"] == []
     assert told["original_us"] > 10
 
@@ -93,8 +93,8 @@ def test_events_that_lie_are_found_by_the_judges_clock(tmp_path: Path) -> None:
     clock = clock_for("cuda:0")
     honest = clock._us  # type: ignore[union-attr]
     clock._us = lambda start, end: 0.5 * honest(start, end)  # type: ignore[union-attr, method-assign]
-    performer = Contest("cuda:0", once, once, inputs(), clock=clock)
-    told = conduct(lambda message, _: performer.answer(message), {"noise": 0.01}, None)
+    runner = Contest("cuda:0", once, once, inputs(), clock=clock)
+    told = conduct(lambda message, _: runner.answer(message), {"noise": 0.01}, None)
     assert any("the coordinator's clock" in fault for fault in told["faults"])
 
 

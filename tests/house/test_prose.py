@@ -15,6 +15,9 @@ _WORDS = (
     r"|held against|hold(s|ing)? (it|them|that|this) against|need not|as far as"
     r"|makes? of (it|them|what)|stands? (there|here|in between|beside)|as (it|they) stands?"
     r"|(no machine|nothing|cannot|only \w+) tells?|tells? nothing|says? nothing|what stands"
+    r"|performers?|zygotes?|(the|a) judge|verify anew|made? anew|make room"
+    r"|(each|every|another|last) turn|turns? of (the|a|one) loop|come to nothing"
+    r"|(handed|hands) (on|over)|taken up|held side by side|way out"
 )
 DIALECT = re.compile(rf"\b({_WORDS})\b", re.IGNORECASE)
 # Tables of results: written from recorded messages and the texts of kernels.
@@ -43,7 +46,9 @@ def messages(module: SourceModule) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-@pytest.mark.parametrize("text", ["nobody has run it", "it was held against one chip", "Mend it"])
+@pytest.mark.parametrize(
+    "text", ["nobody has run it", "it was held against one chip", "Mend it", "the judge's clock"]
+)
 def test_the_private_words_are_found(text: str) -> None:
     assert dialect(text)
 

@@ -126,7 +126,7 @@ def test_another_test_or_fixture_is_another_problem(kernel: Path) -> None:
         ("problem:\n  unittest: x.py\n", 2, "unknown key 'unittest' in 'problem'"),
         ("problem: {}\n", 1, "'problem' needs 'pytest'"),
         ("problem: {pytest: broken.py}\n", 1, r"broken.py:2 is not Python"),
-        (SPEC + "entry: host\n", 2, "'entry' means nothing where the tests say what is called"),
+        (SPEC + "entry: host\n", 2, "'entry' has no effect if the tests give the calls"),
     ],
 )
 def test_what_cannot_be_used_has_its_line(kernel: Path, spec: str, line: int, words: str) -> None:

@@ -309,7 +309,7 @@ class Worker:
             "kind": "trial", "original": str(self.original), "candidate": candidate,
             "inputs_from": str(self.original), "reference": None, "entry": entry,
             "device": self.device, "seed": 1, "compiled_cases": [], "checks": [check],
-            "performer": {
+            "runner": {
                 "device": self.device, "entry": entry, "file_bytes": FILE_BYTES,
                 "memory_bytes": MEMORY_BYTES[kind_of(self.device)],
             },

@@ -124,8 +124,8 @@ def watched(worker: Worker, text: str, elements: int = 1000) -> dict[str, Any]:
     job = worker.job("")
     (check,) = job["checks"]
     case = {**check["case"], "inputs": [{"name": "x", "shape": [elements], "dtype": "float32"}]}
-    there = {**job["performer"], "device": "interpreter"}
-    told = {"performer": there, "checks": [{**check, "case": case}]}
+    there = {**job["runner"], "device": "interpreter"}
+    told = {"runner": there, "checks": [{**check, "case": case}]}
     return trial(worker, text, watched=told, each_config=None)
 
 
@@ -167,8 +167,8 @@ def look(worker: Worker, text: str, **more: Any) -> dict[str, Any]:
     asked = {"kind": "inputs", "case": case, "seed": 1, "out": str(worker.scratch / "inputs")}
     inputs = worker.ask(asked, 60.0)["value"]["inputs"]
     job = {"kind": "measure", "module": told["candidate"], "case": case, "inputs": inputs}
-    performer = told["performer"] | {"budget_s": 0.01, "state": None}
-    answer = worker.ask(job | performer | more, 60.0)
+    runner = told["runner"] | {"budget_s": 0.01, "state": None}
+    answer = worker.ask(job | runner | more, 60.0)
     assert answer["status"] == "ok", answer
     value: dict[str, Any] = answer["value"]
     return value

@@ -54,7 +54,7 @@ def trial(worker: Worker, original: str, candidate: str, **more: Any) -> dict[st
     job = worker.job(str(files[1]))
     entry = {"kind": "model", "name": "Model", "path": None}
     check = {"name": "a case", "case": CASE, "seed": 0, "values": "normal", "layout": "plain"}
-    job["performer"] |= {"entry": entry}
+    job["runner"] |= {"entry": entry}
     told = {
         "original": str(files[0]), "entry": entry, "each_config": None,
         "checks": [{**check, "seed": seed} for seed in (0, 1)],
@@ -73,14 +73,14 @@ def test_weights_stay_when_their_files_are_taken_back(tmp_path: Path) -> None:
     state = tensor_files.save(weights, str(tmp_path / "in"), "state")
     entry = {"kind": "model", "name": "Model", "path": None}
     job = {"module": str(tmp_path / "kernel.py"), "device": "interpreter", "entry": entry}
-    with Runner(job) as performer:
+    with Runner(job) as runner:
         opens = {"do": "time.open", "case": CASE, "inputs": inputs, "state": state, "twice": True}
-        performer.do(opens)
+        runner.do(opens)
         for file in (tmp_path / "in").iterdir():
             file.unlink()
-        performer.do({"do": "time.prepare"})
-        performer.do({"do": "time.block", "order": "AB"})
-        performer.do({"do": "time.retained", "call": 0, "out": str(tmp_path / "out")})
+        runner.do({"do": "time.prepare"})
+        runner.do({"do": "time.block", "order": "AB"})
+        runner.do({"do": "time.retained", "call": 0, "out": str(tmp_path / "out")})
     made = torch.from_file(str(tmp_path / "out" / "timed0.bin"), size=96).reshape(4, 24)
     assert torch.equal(made, torch.arange(24.0).expand(4, 24))
 

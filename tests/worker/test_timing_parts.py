@@ -141,7 +141,7 @@ def test_blocks_whose_events_contradict_one_another_are_found() -> None:
 
 
 class Scripted:
-    """A performer that makes its answers up: A takes 100 us, B 80."""
+    """A runner that makes its answers up: A takes 100 us, B 80."""
 
     def __init__(self, host_us: float = 10.0, b_us: float = 80.0) -> None:
         self.orders: list[str] = []
@@ -166,7 +166,7 @@ class Scripted:
         return {"event_us": 0.0, "wall_us": 0.0}
 
 
-def test_a_performer_whose_events_are_made_up_is_not_trusted() -> None:
+def test_a_runner_whose_events_are_made_up_is_not_trusted() -> None:
     told = conduct(Scripted(), {"noise": 0.01}, None)
     assert told["verdict"] == "faster"
     assert any("events add up to" in fault for fault in told["faults"])
@@ -179,29 +179,29 @@ def test_a_search_holds_only_gains_against_the_wall_clock() -> None:
         (100.0, "gains", False),
         (120.0, True, True),
     ):
-        performer = Scripted(b_us=b_us)
-        told = conduct(performer, {"noise": 0.01, "batches": wanted}, None)
-        assert (performer.batches > 0) == checked == bool(told["wall"])
+        runner = Scripted(b_us=b_us)
+        told = conduct(runner, {"noise": 0.01, "batches": wanted}, None)
+        assert (runner.batches > 0) == checked == bool(told["wall"])
 
 
 @pytest.mark.parametrize("us", [float("nan"), 0.0, -3.0, float("inf"), "quick"])
 def test_times_that_are_none_are_not_taken(us: Any) -> None:
-    performer = Scripted()
+    runner = Scripted()
 
     def ask(message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        told = performer(message, timeout_s)
+        told = runner(message, timeout_s)
         return {**told, "us": [us] * len(told["us"])} if "us" in told else told
 
-    with pytest.raises(ValueError, match="times that are none"):
+    with pytest.raises(ValueError, match="invalid times"):
         conduct(ask, {"noise": 0.01}, None)
 
 
 def test_the_order_is_drawn_and_both_come_first_about_as_often() -> None:
-    performer = Scripted()
-    conduct(performer, {"noise": 0.01, "blocks": 60, "batches": False}, None)
-    first = [order[0] for order in performer.orders]
+    runner = Scripted()
+    conduct(runner, {"noise": 0.01, "blocks": 60, "batches": False}, None)
+    first = [order[0] for order in runner.orders]
     assert 15 <= first.count("A") <= 45
-    assert all(order.count("A") == order.count("B") for order in performer.orders)
+    assert all(order.count("A") == order.count("B") for order in runner.orders)
 
 
 def test_an_original_that_is_slow_beside_the_candidate_is_measured_again() -> None:

@@ -332,7 +332,7 @@ def handle(folder: Path) -> Handle:
     return made
 
 
-def test_an_answer_that_makes_no_sense_is_its_performers_fault(tmp_path: Path) -> None:
+def test_an_answer_that_makes_no_sense_is_its_runners_fault(tmp_path: Path) -> None:
     candidate = handle(tmp_path)
     with (
         pytest.raises(CandidateEndedError, match="makes no sense: KeyError"),

@@ -10,7 +10,7 @@ from tilewright.targets.model import Target
 
 @dataclass(frozen=True)
 class Briefing:
-    """Facts for the prompt builders; whoever runs the search assembles them.
+    """Facts for the prompt builders; the code that runs the search assembles them.
 
     Attributes:
         path: of the file; a prompt shows its last part alone.

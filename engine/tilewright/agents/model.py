@@ -25,7 +25,7 @@ class Proposal:
     """A whole new text of the file, with the model's reasons.
 
     Attributes:
-        thought: what stands before the answer, for the next try's prompt.
+        thought: the text before the answer, for the next try's prompt.
         rationale: its first sentence, for a person.
     """
 

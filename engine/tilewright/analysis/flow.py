@@ -257,7 +257,7 @@ def _by_text(kernel: Kernel, names: Names) -> Hashable:
 
 @kept_by(_by_text, 1024)
 def _unsafe_calls(kernel: Kernel, names: Names) -> frozenset[str]:
-    """Names of calls in a function that may write memory, as far as names tell."""
+    """Names of calls in a function that may write memory, by their names."""
     node = kernel.node
     local = {a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
     local.update(assigned_names(node.body))

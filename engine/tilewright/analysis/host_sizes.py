@@ -97,7 +97,7 @@ class HostSizes:
         return other
 
     def tensor(self, node: ast.expr) -> HostTensor | None:
-        """The tensor that an expression is, as far as it is known."""
+        """The tensor that an expression is, if known."""
         found = self.value(node)
         return found if isinstance(found, HostTensor) else None
 

@@ -1,6 +1,6 @@
 """Integer intervals of values, given what is known of parameters and the grid.
 
-Bounds hold for all programs and all turns of the loops together, so an interval may be
+Bounds hold for all programs and all iterations of the loops together, so an interval may be
 wider than what happens; a finding never rests on its upper end alone.
 """
 

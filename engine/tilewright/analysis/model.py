@@ -34,7 +34,7 @@ class Finding:
 class Issue:
     """A finding with its place in the taxonomy. ``severity`` is 1 (advice) to 5 (wrong result).
 
-    ``data`` is what compilers and models that report an issue say besides.
+    ``data`` is what compilers and models that report an issue say in addition.
     """
 
     id: str
@@ -61,7 +61,7 @@ class EntryFacts:
 
 @dataclass(frozen=True)
 class AnalysisContext:
-    """What is known beside the text. Where it is missing, a detector stays silent or hedges.
+    """Facts in addition to the text. Without them a detector reports nothing, or hedges.
 
     Attributes:
         target: the chip the person chose.

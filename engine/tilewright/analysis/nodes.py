@@ -14,7 +14,7 @@ N = TypeVar("N", bound=ast.AST)
 def nodes_of(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
     """Every node of a function, each before those within it, outer ones first.
 
-    Operators and contexts are left out: they are half of all nodes and say nothing alone.
+    Operators and contexts are left out: they are half of all nodes and carry no information.
     """
     return (node, *_within(node))
 

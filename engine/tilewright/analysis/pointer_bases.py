@@ -9,7 +9,7 @@ def pointer_base(pointer: Value) -> str | None:
     """The parameter that an address adds offsets to; None if more than one may be it.
 
     Follows sums, loop-carried pointers and casts. A sum of several bare parameters, or of a
-    parameter and a loaded address, is told by the parameter's name: ``x_ptr + offset``. What is
+    parameter and a loaded address, is given by the parameter's name: ``x_ptr + offset``. What is
     loaded is a number, unless a cast makes an address of it.
     """
     leaves, is_sure = _leaves(pointer)

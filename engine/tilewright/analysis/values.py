@@ -41,7 +41,7 @@ class Value:
     operations: frozenset[str] = field(default=frozenset(), repr=False)
 
     def is_invariant_in(self, loop: int) -> bool:
-        """Whether it is the same in every turn of a loop, memory aside."""
+        """Whether it is the same in every iteration of a loop, memory aside."""
         return loop not in self.varies
 
     def keyword(self, name: str) -> "Value | None":
@@ -241,7 +241,7 @@ class Access:
 
     Attributes:
         kind: "load", "store" or "atomic".
-        base: the pointer parameter it goes through; None if that cannot be told.
+        base: the pointer parameter it goes through; None if that cannot be derived.
         result: the loaded value; for a store the value stored.
         loops: numbers of the enclosing loops, outermost first.
         branches: the enclosing conditional branches, outermost first.

@@ -9,7 +9,7 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 
 
 def host_change(original: Module, candidate: Module) -> str | None:
-    """Where two files differ beside kernels, their tuning, and how they are launched.
+    """Where two files differ outside of kernels, their tuning, and their launches.
 
     Imports may be added. None if nothing else differs.
     """

@@ -94,10 +94,10 @@ class CapturedLaunch:
         count: how often it came.
         tensors: where its tensor arguments lay.
         overlaps: pairs of arguments whose address ranges overlap.
-        device: "cuda:0", or "interpreter", which cannot tell what the compiler or a device does.
+        device: "cuda:0", or "interpreter", which does not show what the compiler or a device does.
         target: what Triton compiled for; None in the interpreter.
         tuned: None for a kernel without autotuner.
-        written: None where nobody asked (``--writes``).
+        written: None if it was not requested (``--writes``).
         failure: what it raised.
         contents: what integer tensors held, by argument.
         site: where its first came from.

@@ -24,7 +24,7 @@ Value = int | float | bool | str | None
 
 @dataclass(frozen=True)
 class Plan:
-    """What the worker is told to launch.
+    """What the worker is given to launch.
 
     Attributes:
         through: launch by the kernel's autotuner and heuristics, which choose what they choose;
@@ -218,7 +218,7 @@ def _written(module: Module, launch: Launch | None) -> dict[str, str]:
 
 
 def _chosen(kernel: Kernel) -> set[str]:
-    """Parameters that the kernel's own decorators choose, as far as the text shows."""
+    """Parameters that the kernel's own decorators choose, to the extent that the text shows it."""
     configs = kernel.autotune.configs if kernel.autotune else None
     named = {name for config in configs or () for name in config.values}
     return named | set(kernel.heuristics)

@@ -43,7 +43,7 @@ def default_place(source: Path) -> Path:
 
 
 def certificates_of(source: Path) -> tuple[Path, ...]:
-    """The certificate files beside a source file, the plain one first."""
+    """The certificate files next to a source file, the plain one first."""
     plain = default_place(source)
     others = sorted(source.parent.glob(f"{_literal(source.stem)}.*{SUFFIX}"))
     return (*([plain] if plain.is_file() else []), *others)
@@ -170,7 +170,7 @@ def git_blob(text: str) -> str:
 
 
 def read_all(source: Path) -> Iterator[tuple[Path, CertificateFile | CertificateError]]:
-    """Each certificate beside a source file, or why it is none."""
+    """Each certificate next to a source file, or why it is none."""
     for path in certificates_of(source):
         try:
             yield path, read_certificate(path)

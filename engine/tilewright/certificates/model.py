@@ -101,7 +101,7 @@ class Step:
 
 @dataclass(frozen=True)
 class CompiledFigures:
-    """A kernel's least and most over its configurations that compile; None: not told."""
+    """A kernel's least and most over its configurations that compile; None: unknown."""
 
     kernel: str
     configurations: int
@@ -119,8 +119,8 @@ class CheckFigures:
         count: how many.
         seeds: seeds of the inputs, counted from the certificate's first.
         oracle: what the results were compared with.
-        families: kinds of values, layouts and orders that were tried beside the plain ones; and
-            extents that are not the spec's.
+        families: kinds of values, layouts and orders that were tried in addition to the plain ones;
+            and extents that are not the spec's.
         max_abs_error, max_rel_error: the largest of all of them; None if none was finite.
         error_ratio: the largest error over the original's own; None where not reckoned.
     """

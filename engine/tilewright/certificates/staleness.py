@@ -45,7 +45,7 @@ def _named_lines(lines: str) -> str:
 
 @dataclass(frozen=True)
 class State:
-    """A certificate held against a text.
+    """A certificate compared with a text.
 
     Attributes:
         changes: parts that differ; none where it is current.

@@ -1,4 +1,4 @@
-"""``doctor``: what protects this machine from code under test, tried; and what there is to use."""
+"""``doctor``: tests of this machine's sandbox; a list of GPUs, compilers and profilers."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -39,7 +39,7 @@ _PRELOADED = (
 
 
 def main() -> None:
-    """Import what commands need, and serve until nobody wants it."""
+    """Import what commands need, and serve until no client is left."""
     from tilewright.cli.main import main as command
     from tilewright.knowledge.base import taxonomy
 

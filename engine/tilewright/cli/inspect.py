@@ -89,7 +89,7 @@ def _opened(path: Path, text: str) -> Iterator[_Opened]:
 def _inspect(
     opened: _Opened, kernel: str, targets: Sequence[Target], form: StreamFormat
 ) -> dict[str, Any]:
-    """All kernels for the first target, then for the next; each is told of when it is done."""
+    """All kernels for the first target, then for the next; each is reported when it is done."""
     found = opened.kernels(kernel)
     known = {one.kernel.name: not_inspected(one) for one in found}
     todo = [(target, one) for target in targets for one in found]

@@ -93,7 +93,7 @@ def _print(value: dict[str, Any]) -> None:
 
 
 def _correctness(kernel: dict[str, Any], device: str | None) -> str:
-    """Right, wrong, or why nobody knows."""
+    """Right, wrong, or why it is unknown."""
     if kernel["correct"]:
         return f"correct on {device}"
     word = "not judged" if kernel["correct"] is None else f"wrong result on {device}"

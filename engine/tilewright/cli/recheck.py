@@ -175,7 +175,7 @@ def _original(before: CertificateFile, wanted: Wanted, text: str, folder: Path) 
 def _device(before: CertificateFile, named: str) -> str:
     """The device that was named, else one like the certificate's.
 
-    A certificate of the interpreter is repeated there, also beside a GPU: like with like.
+    A certificate of the interpreter is repeated there, also next to a GPU: like with like.
     """
     if named != "auto":
         return named

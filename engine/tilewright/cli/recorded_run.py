@@ -144,7 +144,7 @@ def _branches(children: Mapping[int | None, Sequence[Json]], parent: int | None)
 def _forks(
     children: Mapping[int | None, Sequence[Json]], parent: int | None, before: str
 ) -> list[tuple[Json, str, str]]:
-    """A trial's children, the last one first, each with what stands before it and what is below."""
+    """A trial's children, the last one first, each with the text before it and what is below."""
     below = children.get(parent, ())[::-1]
     return [
         (one, f"{before}{'├─ ' if at else '└─ '}", f"{before}{'│  ' if at else '   '}")

@@ -31,7 +31,7 @@ def compiled_issues(
     Args:
         module: the text that was compiled, so that the lines of the reports are its own.
         probe: confirms reasons by compiling variations of a launch; costs compile time.
-        inferred: kernels whose launches nobody has made; what rests on their arguments alone is
+        inferred: kernels whose launches were not captured; what rests on their arguments alone is
             not said, and the rest says that it was assumed.
     """
     issues: list[Issue] = []

@@ -23,7 +23,7 @@ class Subject:
     Attributes:
         reports: all of this kernel: other launches, other configurations, other targets.
         probe: compiles a variation, to confirm a reason; None: reasons stay unconfirmed.
-        inferred: nobody has made this launch: shapes, strides and alignment are assumed.
+        inferred: this launch was not captured: shapes, strides and alignment are assumed.
     """
 
     module: Module

@@ -63,7 +63,7 @@ class Code:
         return self.share[line] * (found.instructions - part * (1.0 - 1.0 / staged))
 
     def barriers(self, line: int) -> float:
-        """Barriers of a line that one turn meets; those of copies stand beside each of them."""
+        """Barriers of a line that one turn meets; those of copies stand next to each of them."""
         return self.share[line] * self.lines[line].barriers / self.staged.get(line, 1.0)
 
 
@@ -155,7 +155,7 @@ def _share(line: LineReport, loop: Turns) -> float:
 
 
 def _held_bits(lines: Iterable[LineReport], kind: str | None = None) -> float:
-    """Bits of one thread's accesses to global memory, as often as they stand in the code."""
+    """Bits of one thread's accesses to global memory, as often as they are in the code."""
     accesses = (a for r in lines for a in r.accesses if a.space == "global")
     return sum(a.count * (a.bits or 0) for a in accesses if kind in (None, a.kind))
 

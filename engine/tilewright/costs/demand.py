@@ -38,7 +38,7 @@ class Demand:
         spill_bytes: registers spilled and loaded again, as often as that is done.
         spill_slots: local memory that holds them.
         atomic_bytes: of elements that atomics add to.
-        atomic_lines: cache lines that programs beside each other add to; see ``atomic_lines``.
+        atomic_lines: cache lines that programs next to each other add to; see ``atomic_lines``.
         code_bytes: of machine code.
     """
 

@@ -1,4 +1,4 @@
-"""What values of a kernel are in one launch: numbers, for a program, a turn of a loop, a lane."""
+"""Values of a kernel in one launch: numbers, for a program, an iteration of a loop, a lane."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _DOT_INSTRUCTIONS = 24
 
 
 def guessed_report(work: Workload, launch: LaunchFacts, on: Chip) -> CompileReport:
-    """What a compiler may make of a launch; nothing of it is told to anybody."""
+    """What a compiler may make of a launch; it is not reported."""
     warps = int(launch.options.get("num_warps") or 4)
     stages = int(launch.options.get("num_stages") or 1)
     threads = warps * on.warp_size

@@ -54,13 +54,13 @@ class Machine:
         step: cycles of one instruction in a program that runs alone.
         barrier: cycles of a barrier of eight warps.
         barrier_growth: the power of the number of warps that a barrier grows by.
-        product, new_product: cycles that a tile's product takes besides its operations, by old
-            and by new tensor instructions.
+        product, new_product: cycles that a tile's product takes in addition to its operations, by
+            old and by new tensor instructions.
         atomic: cycles of a sector that is added to; ``slices`` cache lines are at a time.
         request, wavefront: cycles of a warp's access, and of each cache line that it reaches.
         spill: cycles of a byte that is spilled or loaded again.
         dispatch: cycles from one program's start to the next one's, of the whole chip.
-        run: bytes that a stretch of memory costs besides its own, each time one is begun.
+        run: bytes that a stretch of memory costs in addition to its own, each time one is begun.
         again: the part of the sectors that loads ask for again, neighbour by neighbour, that is
             not found near where what programs read again is not.
         crowd, many: how much more a byte of memory takes where one turn of the programs beside
@@ -72,7 +72,7 @@ class Machine:
         norm: the power of the norm that adds the parts of the chip.
         overlap, overlap_ahead: the power of the norm that adds work and latency; the second where
             copies to shared memory run ahead.
-        overlap_growth: the power of the warps beside each other that the first, less 1, grows by.
+        overlap_growth: the power of the warps next to each other that the first, less 1, grows by.
         overlap_rounds: the power of the rounds of programs that it, less 1, grows by.
         whole: the part of a last round of programs, not full, that latency is waited for.
         ramp: the part of a program's first turns that nothing overlaps.
@@ -129,7 +129,7 @@ class Machine:
 class Spent:
     """Microseconds by cause, each as if it were alone, and all together.
 
-    What programs wait for is told without their products, and the starting of programs only where
+    What programs wait for is given without their products, and the starting of programs only where
     it takes longer than all else.
     """
 

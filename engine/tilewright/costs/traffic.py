@@ -38,7 +38,7 @@ def sector_bytes(touch: Touch) -> float:
 
 
 def _part(touches: Sequence[Touch]) -> float:
-    """What masks let through beside what they take from the tiles' axes."""
+    """What masks let through in addition to what they take from the tiles' axes."""
     kept = ((touch.inside, math.prod(touch.kept)) for touch in touches)
     return max(inside / of_axes if of_axes else 0.0 for inside, of_axes in kept)
 

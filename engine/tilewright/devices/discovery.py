@@ -172,7 +172,7 @@ def probe_host(address: Address) -> tuple[DeviceInfo, ...]:
 
 
 def _asked(worker: WorkerClient) -> list[Gpu] | None:
-    """The GPUs that a worker sees; None, with a warning, where it cannot tell."""
+    """The GPUs that a worker sees; None, with a warning, where it cannot decide."""
     outcome = worker.run(ProbeJob(kind="probe"), _PROBE_SECONDS)
     if outcome.status is JobStatus.OK:
         return outcome.value["devices"]

@@ -38,7 +38,7 @@ class DeviceFacts:
     Attributes:
         host: the name of its machine; interpreter: the Python that runs kernels there.
         can_run: whether the Triton there has a driver for it.
-        memory_bytes, free_bytes: None for the interpreter and where it cannot be told.
+        memory_bytes, free_bytes: None for the interpreter and where it cannot be derived.
         users: who else has opened it; None where nothing there can tell.
         profilers: those that are there, with their place or version.
         isolation: "strong", "partial" or "weak", and the reasons why it is not strong.

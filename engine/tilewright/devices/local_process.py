@@ -39,7 +39,7 @@ class KilledError(DeviceError):
 class Channel(ProcessChannel):
     """Starts ``python worker.zip`` and carries messages; raises DeviceError if it cannot start.
 
-    A worker that somebody kills meanwhile raises KilledError.
+    A worker that is killed meanwhile raises KilledError.
     """
 
     def __init__(self, python: str, arguments: tuple[str, ...] = ()) -> None:
@@ -93,7 +93,7 @@ class Channel(ProcessChannel):
         raise cannot_start(self._python, reason, compile_only=COMPILE_ONLY in self._arguments)
 
     def _abandon(self) -> None:
-        """End what did not greet, or what nobody waits for any longer."""
+        """End what did not greet, or what no caller waits for any longer."""
         self._process.kill()
         self._process.wait()
         self._clean_up()

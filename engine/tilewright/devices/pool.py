@@ -3,7 +3,7 @@
 The pool itself is its first GPU: what is asked of it runs there, so that a verdict on speed and
 the certificate name one GPU. Who has several things to try that do not depend on each other asks
 for a share, and gets the GPU with the least to do. That one candidate at a time is timed on a GPU
-is the business of its judge, or of the lock that a job names.
+is the business of its coordinator, or of the lock that a job names.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Conversation:
         return True
 
     def _read(self) -> None:
-        """Until the end, or an answer that makes no sense: nobody waits for more after that."""
+        """Until the end, or an answer that makes no sense: no caller waits for more after that."""
         try:
             while (message := self.receive()) is not None:
                 self._take(message)
@@ -250,7 +250,7 @@ class ProcessChannel(WorkerChannel):
         try:
             yield timer.finished
         finally:
-            timer.cancel()  # or whoever interrupts this waits for it when the process ends
+            timer.cancel()  # or the code that interrupts this waits for it when the process ends
 
     def _reap(self, limit_s: float | None = None) -> bool:
         """Wait until the process has ended; False where it had to be killed."""

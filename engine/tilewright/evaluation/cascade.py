@@ -179,7 +179,7 @@ class Cascade:
 
 
 class _Trial:
-    """Correctness and speed of one candidate, which the device's judge finds in one go."""
+    """Correctness and speed of one candidate, by the device's coordinator, in one job."""
 
     def __init__(
         self, cascade: Cascade, text: str, baseline: str, aside: Executor, thorough: bool
@@ -200,7 +200,7 @@ class _Trial:
         return compile_it()
 
     def correctness(self) -> StepResult:
-        """What the judge says of correctness."""
+        """The correctness step, from the coordinator's answer."""
         bench = self._cascade.bench
         if bench is None:
             return _skipped(StepName.CORRECTNESS, self._cascade.no_problem())
@@ -213,7 +213,7 @@ class _Trial:
         )
 
     def _hear(self) -> Heard | None:
-        """Ask the judge everything; None where there is no check to make."""
+        """Run the trial with all checks; None if there is no check to make."""
         bench, original, text = self._cascade.bench, self._cascade.original, self._text
         assert bench is not None
         if text != self._baseline:

@@ -43,7 +43,7 @@ _NOT_ASKED = {
 UNJUDGED = (BrokenOffError, HarnessFaultError, UnreadableError)
 
 _SEED_OF_GRADIENTS = 1
-_GRADIENTS = "autograd.Function"  # whoever writes one means it to be gone back through
+_GRADIENTS = "autograd.Function"  # a file with one expects gradients
 _FACTS = {
     "offset": "align: 16",
     "strided": "contiguous: true",
@@ -75,7 +75,7 @@ def planned_checks(bench: Workbench, original: str, candidate: str) -> tuple[Che
 
 
 def check_correctness(bench: Workbench, original: str, candidate: str) -> StepResult:
-    """Have the device's judge compare both on the same inputs, outside both.
+    """Have the device's coordinator compare both on the same inputs, outside both.
 
     The oracle is the problem's reference where the original agrees with it, else the original.
     """
@@ -101,7 +101,7 @@ def without_verdict(name: StepName, error: Exception) -> StepResult:
 
 
 def correctness_step(bench: Workbench, heard: Heard | None, text: str = "") -> StepResult:
-    """What the judge's findings are to the cascade; None: there was nothing to ask it.
+    """The step for the coordinator's answer; None: there was no check to make.
 
     ``text``: of the candidate, for a benchmark's own rule.
     """
@@ -149,7 +149,7 @@ def _relied_on(problem: Problem, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kept(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Of all that the judge tells, what is evidence."""
+    """The evidence in the coordinator's answer."""
     prepared = data.get("prepared") or {}
     told = {
         "isolation": prepared.get("confinement"),

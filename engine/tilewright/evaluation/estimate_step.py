@@ -1,6 +1,6 @@
 """The step of NKI kernels that comes before speed: is it faster by the cost model?
 
-Nothing is measured here. A gain counts only beyond what the model can tell apart. Instructions
+Nothing is measured here. A gain counts only beyond what the model can distinguish. Instructions
 come from the kernel's text at the sizes that a device would time; where the text does not tell
 them, from the simulator at the sizes that were checked.
 """
@@ -116,7 +116,7 @@ def _simulated(
 
 
 def _records(told: Sequence[Mapping[str, object]]) -> Sequence[InstructionRecord]:
-    return told  # type: ignore[return-value]  # records of the worker, which the judge has read
+    return told  # type: ignore[return-value]  # checked by the coordinator
 
 
 def _gain(found: Estimated, chip: NeuronChip, baseline: str) -> EstimatedGain:

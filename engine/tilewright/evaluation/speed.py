@@ -47,7 +47,7 @@ def planned_timing(bench: Workbench, baseline: str, candidate: str) -> Timing | 
 
 
 def speed_step(bench: Workbench, timing: Timing, heard: Heard) -> Timed:
-    """What the judge's contests amount to; the worst ratio of all cases counts."""
+    """The speed step for the coordinator's contests; the worst ratio of all cases counts."""
     info, found = bench.device.info, heard.data.get("timing") or ()
     if not found:
         return _failed("it was not timed, though its results are right")
@@ -161,7 +161,7 @@ def _figures(timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _notes(timing: Contest, case: Case, info: DeviceInfo) -> list[str]:
-    """What the time does not rest on, for whoever reads the certificate."""
+    """Limits of the measured time, for the reader of the certificate."""
     notes = []
     if timing.get("not_refreshed"):
         names = ", ".join(timing["not_refreshed"])

@@ -1,4 +1,4 @@
-"""One candidate before the device's judge: what it is asked, and what came of it."""
+"""Request a candidate's trial from the device's coordinator, and read the outcome."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from tilewright.worker.messages import trial as messages
 
 TIMEOUT_S = 900.0
 _TURNED = "affine loops and programs reversed"
-# A judge speaks against a candidate in its value alone; other ends of a trial are not its.
+# Only a trial's value counts against a candidate; other ends of a trial do not.
 _CAUSES = {
     JobStatus.ERROR: Cause.ORIGINAL,
     JobStatus.OUT_OF_MEMORY: Cause.MACHINE,
@@ -29,12 +29,12 @@ _CAUSES = {
 
 @dataclass(frozen=True)
 class Heard:
-    """What a judge found.
+    """The outcome of a trial.
 
     Attributes:
         fault: why the candidate is not accepted; None where nothing speaks against it.
         checks: a record of each check that was begun, in order.
-        data: the other answers of the judge: preparation, honesty, timing, seconds.
+        data: the other answers of the coordinator: preparation, honesty, timing, seconds.
     """
 
     fault: str | None
@@ -49,7 +49,7 @@ class Timing:
     Attributes:
         baseline: the text it is timed against.
         cases: each timed by itself.
-        noise: noise floors that are known, as the judge reports them.
+        noise: noise floors that are known, as the coordinator reports them.
     """
 
     baseline: str
@@ -67,7 +67,7 @@ def hear(
     *,
     thorough: bool = True,
 ) -> Heard:
-    """Have the device's judge hold a candidate against its original, and time it.
+    """Have the device's coordinator compare a candidate with its original, and time it.
 
     ``thorough``: make every check even of what is not faster, which a search does not want.
 
@@ -120,7 +120,7 @@ def _ask_of_triton(
         watched = [check for check in there if not isinstance(check, str)]
         if watched:
             runner: messages.RunnerPart = {"device": INTERPRETER, "entry": bench.entry}
-            job["watched"] = {"performer": runner, "checks": watched}
+            job["watched"] = {"runner": runner, "checks": watched}
 
 
 def _ask_of_nki(bench: Workbench, job: messages.TrialJob) -> None:
@@ -170,7 +170,7 @@ def _job(
         "entry": bench.entry,
         "device": bench.device.info.id,
         "seed": bench.seed,
-        "performer": {"device": bench.device.info.id, "entry": bench.entry},
+        "runner": {"device": bench.device.info.id, "entry": bench.entry},
         "compiled_cases": [{"case": dump(case)} for case in problem.compiled_cases()],
         "allow": list(problem.allow),
         "checks": checks,

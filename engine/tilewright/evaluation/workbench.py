@@ -1,6 +1,6 @@
 """Everything one run needs to judge sources: files, a device, captured launches.
 
-The only module of the cascade that talks to a device. What compilers are told of a source is
+The only module of the cascade that talks to a device. What compilers get of a source is
 kept by its hash.
 """
 
@@ -153,7 +153,7 @@ class Workbench:
         return harness_fault(what, tilewright.__version__, f"{info.id} ({info.name})", details)
 
     def _launching(self, job: Job[Any]) -> dict[str, dict[str, Plan]] | NoPlan:
-        """What a job on a captured launch is told beside: how each of its files is launched."""
+        """Fields of a job on a captured launch: how each of its files is launched."""
         if not self.problem.is_captured or "case" not in job or "entry" not in job:
             return {}
         files = {str(job.get(name)) for name in ("module", "original", "candidate") if name in job}

@@ -139,7 +139,7 @@ class _Reader:
         )  # fmt: skip
 
     def _is_not_real(self, name: str) -> bool:
-        """Whether no kernel multiplies with what it reads there, as far as names say."""
+        """Whether no kernel multiplies with what it reads there, by their names."""
         return "grad" not in name and "scale" not in name and name not in ("c", "pos_emb")
 
     def _kind(

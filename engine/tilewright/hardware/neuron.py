@@ -24,7 +24,7 @@ class Calibration:
         serial_share: of what all other engines are busy, what the busiest one waits for.
         scale: of the estimate that these give, to the measured time.
         low, high: least and greatest measured time over the estimate.
-        pair_error: two texts whose estimates differ by a smaller factor are not told apart.
+        pair_error: two texts whose estimates differ by a smaller factor are not distinguished.
         ordered_error: the same where no engine has more to do in one text than in the other, so
             that their order follows from the counts and from no fitted constant.
         chip: whose profiles these are; another chip takes them over unchecked.

@@ -156,7 +156,7 @@ class Experience:
 
     @property
     def id(self) -> str:
-        """The same for the same change of the same text on the same chip, whoever sees it."""
+        """The same for the same change of the same text on the same chip, in any run."""
         if self.bank_id:
             return self.bank_id
         parts = [

@@ -10,7 +10,7 @@ from tilewright.memory.signature import related
 
 _PUBLIC = ("rewrite:", "pattern:")
 TRIES = 2
-"""Of a step: the second only where somebody writes the text anew."""
+"""Of a step: the second only if the text is written again."""
 
 
 def path_to(text: str, transitions: Iterable[Transition]) -> list[Transition]:

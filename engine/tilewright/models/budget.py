@@ -93,7 +93,7 @@ class Budget:
             self._spent = replace(self._spent, calls_cached=self._spent.calls_cached + 1)
 
     def stop(self) -> None:
-        """Grant nothing any more; whoever waits gets Stopped."""
+        """Grant nothing any more; callers that wait get Stopped."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

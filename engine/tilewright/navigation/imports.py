@@ -30,7 +30,7 @@ class Sources:
 
     Args:
         read: the text of a file; None where there is none.
-        roots: folders that absolute imports may begin at, besides those above a file.
+        roots: folders that absolute imports may begin at, in addition to those above a file.
     """
 
     def __init__(self, read: Callable[[Path], str | None], roots: Sequence[Path] = ()) -> None:

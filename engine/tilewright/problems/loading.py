@@ -50,7 +50,7 @@ class _Reference:
 def find_problem(source_path: str | Path) -> Problem | None:
     """The problem that belongs to a source file; None if there is none.
 
-    A spec of the same stem beside it comes first, then one whose ``files`` name it, then the one
+    A spec of the same stem next to it comes first, then one whose ``files`` name it, then the one
     that AI Bench has for it, then a KernelBench module in the file itself. YAML that is no spec
     belongs to something else.
     Raises ProblemError for a spec that is there and cannot be used.
@@ -85,7 +85,7 @@ def load_problem(path: str | Path, source: str | Path | None = None) -> Problem:
 
     Args:
         path: the spec or module, or a folder of NKIBench that lists ``source``.
-        source: the file under test; for a spec, by default the ``.py`` of the same stem beside it.
+        source: the file under test; for a spec, by default the ``.py`` of the same stem next to it.
 
     Raises ProblemError with file, line and the way out.
     """

@@ -84,7 +84,7 @@ class SpecNode:
 
     @property
     def keys(self) -> "tuple[SpecNode, ...]":
-        """A mapping's keys as they stand, whatever they are."""
+        """A mapping's keys as they are, whatever they are."""
         pairs = self.node.value if isinstance(self.node, yaml.MappingNode) else ()
         return tuple(SpecNode(key, self.path) for key, _ in pairs)
 

@@ -45,7 +45,7 @@ def ragged_dims(
 ) -> list[dict[str, Dim]]:
     """Ways to have all of the ``free`` dimensions at primes: odd, and multiples of no tile.
 
-    Above the ``largest`` of the spec's small cases, so that nobody can have counted on those; where
+    Above the ``largest`` of the spec's small cases, so that code cannot be written for those; where
     that would be too much only the first one, or none of them. Extents that are too much by
     themselves are brought below ``_LARGE``. Where there is a step, the prime is how many of them.
     """

@@ -70,7 +70,7 @@ def _yaml_files(folder: Path) -> list[Path]:
 def _patterns(spec: Path) -> tuple[str, ...]:
     """What ``files`` of a YAML file says; nothing where it says nothing that can be read.
 
-    The flaws of a spec are reported by whoever loads it; of other programs' YAML they are not
+    The flaws of a spec are reported by the code that loads it; of other programs' YAML they are not
     ours to report.
     """
     try:

@@ -72,7 +72,7 @@ class Observed:
 
     @cached_property
     def uses_tensor(self) -> bool:
-        """Whether products became tensor instructions, as far as a compiler told."""
+        """Whether products became tensor instructions, by the compiler's report."""
         if self.report is None or not self.report.ok or not self.report.lines:
             return True
         asking = [line for line in self.report.lines if line.dots]

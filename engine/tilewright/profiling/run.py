@@ -234,7 +234,7 @@ def _judged(checked: StepResult | None) -> _Judged:
 
 
 def _why(check: Mapping[str, Any]) -> str:
-    """A check's name, and what the judge says against the original there."""
+    """A check's name, and what the coordinator says against the original there."""
     reason = str(check["skipped"]).partition(": ")[2]
     return f"{check.get('name')} ({reason})" if reason else str(check.get("name"))
 

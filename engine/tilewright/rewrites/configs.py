@@ -46,7 +46,7 @@ def config_calls(module: Module, kernel: Kernel) -> list[ast.Call] | None:
 
 
 def config_source(module: Module, values: Mapping[str, Value], options: Mapping[str, Value]) -> str:
-    """``triton.Config({...}, num_warps=...)``; backend options go in beside the constexprs."""
+    """``triton.Config({...}, num_warps=...)``; backend options join the constexprs."""
     inside = {**values, **{n: v for n, v in options.items() if n not in CONFIG_KEYWORDS}}
     outside = {n: v for n, v in options.items() if n in CONFIG_KEYWORDS}
     body = ", ".join(f'"{name}": {literal(value)}' for name, value in inside.items())

@@ -233,7 +233,7 @@ def _definition(p: _Pinning, local: str, name: str) -> ast.expr:
 
 
 def _default(module: Module, scope: Scope, local: str) -> ast.expr | None:
-    """The default of a host function's parameter, if nobody in the file passes another value."""
+    """The default of a host function's parameter, if no call in the file passes another value."""
     assert isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef)
     arguments = [*scope.args.posonlyargs, *scope.args.args]
     place = next((i for i, a in enumerate(arguments) if a.arg == local), None)

@@ -1,6 +1,6 @@
 """What the lanes beyond a row's end hold, and whether a reduction may take them in.
 
-A masked load gives its ``other`` there. A value that depends on nothing else can be told; all
+A masked load gives its ``other`` there. A value that depends on nothing else can be derived; all
 scalars are taken to be finite, as in the kernel's own ragged last block.
 """
 
@@ -34,7 +34,7 @@ class Padding:
         self._names[name] = self.of(value)
 
     def of(self, node: ast.expr | None) -> float | None:
-        """The value of an expression's padded lanes; None where it cannot be told."""
+        """The value of an expression's padded lanes; None where it cannot be derived."""
         match node:
             case ast.Constant(value=bool()):
                 return None

@@ -308,7 +308,7 @@ class Loop:
         return node.half_width > self._spec.anchor or node.depth % ANCHOR_DEPTH == 0
 
     def _measure_again(self, nodes: Sequence[Node]) -> None:
-        """Contests of nodes against the root, as far as the budget goes."""
+        """Contests of nodes against the root, within the budget."""
         fresh = [self._raw[name] for name in dict.fromkeys(node.hash for node in nodes)]
         chained = [
             node

@@ -31,9 +31,9 @@ class Placement:
 
 
 class Population(Protocol):
-    """Holds nodes; the first node that it is told is the root.
+    """Holds nodes; the first node that it is given is the root.
 
-    A node that is told once more (same hash) was measured again: what is known of it is replaced.
+    A node that is given once more (same hash) was measured again: what is known of it is replaced.
     """
 
     def select(self, want: int, rng: Random) -> Sequence[Node]:

@@ -10,7 +10,7 @@ from tilewright.source.model import Kernel, Language, Module
 from tilewright.source.text import digest
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
-# AMD's compiler is told whether a tensor is smaller than this many bytes.
+# AMD's compiler knows whether a tensor is smaller than this many bytes.
 _POINTER_RANGE = 2**31
 _WIDEST = 8
 

@@ -10,7 +10,7 @@ _LARGEST_POWER = 64
 
 
 class Undecidable(Exception):  # noqa: N818 - an answer, not an error
-    """The value cannot be told from the text alone."""
+    """The value cannot be derived from the text alone."""
 
 
 def bounded(value: Any) -> Any:

@@ -45,7 +45,7 @@ class _Frame:
 
 @dataclass(frozen=True)
 class OpenCall:
-    """A bracket that is open at the place, with what stands before it.
+    """A bracket that is open at the place, with the text before it.
 
     Attributes:
         bracket: "(", "[" or "{".

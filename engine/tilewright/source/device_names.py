@@ -38,7 +38,7 @@ class DeviceName:
 
     Attributes:
         backend: whose it is: "cuda", "hip", "xpu", "neuron".
-        words: as it stands there: ``torch.xpu``, ``"cuda"``, ``grf_mode``.
+        words: as it is written there: ``torch.xpu``, ``"cuda"``, ``grf_mode``.
         line: 1-based.
         is_option: it is an option of a launch, not host code.
         arch: the chip that it names, as ``gfx942``; None where it names a vendor alone.

@@ -41,7 +41,7 @@ def public(dotted: str) -> str:
 class Names:
     """Local name to dotted origin: ``{"tl": "triton.language", "jit": "triton.jit"}``.
 
-    ``imports`` are the modules the file names in its imports, spelled as they stand there.
+    ``imports`` are the modules the file names in its imports, spelled as they are written there.
     """
 
     origins: Mapping[str, str] = field(default_factory=dict)

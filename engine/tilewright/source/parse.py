@@ -186,7 +186,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, str
 def _handed_on(node: ast.ImportFrom) -> Mapping[str, str]:
     """Triton and its language where a module of the project hands them on under their own names.
 
-    ``from .compat import tl, triton``: without ``triton`` beside it, ``tl`` may be anything.
+    ``from .compat import tl, triton``: without ``triton`` next to it, ``tl`` may be anything.
     """
     names = {alias.name for alias in node.names}
     is_own = (node.module or "").partition(".")[0] == "triton" and not node.level

@@ -82,7 +82,7 @@ def _decorates(lines: Sequence[str], decorator: int, number: int) -> bool:
 
 
 def _goes_on(lines: Sequence[str], number: int, line: str) -> bool:
-    """Whether a line in the first column belongs to what stands above it."""
+    """Whether a line in the first column belongs to the text above it."""
     if line[0] in "ef" and _RESUMES.match(line):
         return True
     if lines[number - 1].endswith("\\"):

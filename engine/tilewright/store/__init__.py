@@ -1,1 +1,1 @@
-"""Runs and their trials in SQLite, so that a run can be killed anywhere and taken up again."""
+"""Runs and their trials in SQLite, so that a run can be killed at any point and resumed."""

@@ -121,7 +121,7 @@ class Ledger:
         return name
 
     def put(self, name: str, value: Any) -> None:
-        """Record how far the run is, for whoever looks at it; the last value of a name counts."""
+        """Record how far the run is, for readers; the last value of a name counts."""
         with self._lock:
             self._connect().execute(
                 "INSERT OR REPLACE INTO progress (run, name, value) VALUES (?, ?, ?)",

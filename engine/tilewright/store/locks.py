@@ -41,5 +41,5 @@ def is_taken(store: Path, run_id: str) -> bool:
 
 
 def remove(store: Path, run_id: str) -> None:
-    """Remove the lock file of a run that nobody will take up again."""
+    """Remove the lock file of a run that is not resumed."""
     (store.parent / "locks" / run_id).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The verify-and-refine loop: a model proposes, the cascade judges, the model sees what was found.
+"""The verify-and-refine loop: a model proposes, the cascade verifies, the model gets the findings.
 
 One loop a stage. A try is one call; its candidate is judged like any other, and the next try's
 prompt says what became of it. The loop ends with the first candidate that is kept.

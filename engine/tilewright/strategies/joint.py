@@ -1,4 +1,4 @@
-"""Rewrites of NKI kernels in one candidate, as one alone may gain less than a model tells apart."""
+"""Rewrites of NKI kernels in one candidate, as one alone may gain less than the model's error."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _MOST_STEPS = 60
 _WIDTHS = ("nki_small_dma", "nki_small_matmul_tile")
 """Issues of narrow tiles: what is kept for later iterations depends on how wide these are."""
 _SLACK = 1.001
-"""Factor by which a step may look slower: rounding, and less than any model tells apart."""
+"""Factor by which a step may look slower: rounding, and less than any model distinguishes."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _options(module: Module, context: AnalysisContext, stage: Stage | None) -> I
 
 
 def _no_slower(before: NkiEstimate | None, after: NkiEstimate | None) -> bool:
-    """Neither the usual time nor all engines' work together grows, as far as the text tells."""
+    """Whether neither the usual time nor the work of all engines grows, by the text."""
     if before is None or after is None:
         return before is None
     total = sum(before.busy.values()), sum(after.busy.values())

@@ -59,7 +59,7 @@ STAGED = StrategySpec()
 
 
 class OriginalFailsError(InputError):
-    """The kernel as it stands does not run on its problem, so nothing can be compared with it."""
+    """The kernel's present text does not run on its problem, so nothing can be compared with it."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def optimize(
                 stack.enter_context(closing(Bank(store))),
             )  # fmt: skip
         except OriginalFailsError as error:
-            # Mending what is beside the file would not change the request: never resume this.
+            # Correcting the files next to it would not change the request: never resume this.
             store.finish(run.id, {"error": str(error)})
             raise
         store.finish(run.id, dump_result(result))

@@ -141,7 +141,7 @@ def _estimate_json(gain: EstimatedGain | None) -> dict[str, Any] | None:
 
 
 def _screened(promise: Promise | None) -> dict[str, float] | None:
-    """What ``speedup`` may be held against: rough times and their ratio."""
+    """What ``speedup`` may be compared with: rough times and their ratio."""
     return None if promise is None else {**dump(promise), "gain": promise.gain}
 
 

@@ -97,7 +97,7 @@ def _looked_at(
     module: Module, kernel: Kernel, launch: LaunchFacts, settings: Sequence[Setting], on: Chip
 ) -> Iterator[Ranked]:
     """Configurations before any compiler has seen them."""
-    # The compiler's options change no grid; one that nobody launched with is told by host code.
+    # The compiler's options change no grid; an option that no launch has is given by host code.
     grids: dict[tuple[ArgumentFacts, ...], tuple[int, ...] | None] = {}
     if launch.grid:
         grids[launch.arguments] = launch.grid
@@ -118,7 +118,7 @@ def _looked_at(
 def _grid(
     module: Module, kernel: Kernel, launch: LaunchFacts, changed: LaunchFacts, setting: Setting
 ) -> tuple[int, ...] | None:
-    """The grid that covers with other tiles what the launch covers; None if it cannot be told."""
+    """The grid that covers the launch's range with other tiles; None if it cannot be derived."""
     if not launch.grid:
         return grid_with(module, kernel, launch, changed)
     # Where the host's expression cannot be followed, the grid may do as it is: rows stay rows.

@@ -15,7 +15,7 @@ class RewriteProposer:
 
     Args:
         leave_out: issues that another proposer of this run takes care of.
-        refused: is told the rewrite's name and the precondition that does not hold.
+        refused: gets the rewrite's name and the precondition that does not hold.
     """
 
     name = "rewrite"

@@ -45,7 +45,7 @@ class LaunchTuner:
 
     Args:
         budget: most configurations to screen for one kernel.
-        note: is told what was screened, pruned and refused.
+        note: gets what was screened, pruned and refused.
     """
 
     name = "tuner:launch"

@@ -95,7 +95,7 @@ class _Stoppable(Protocol):
 
 
 def stop_compiling(device: Device, targets: Iterable[Target]) -> None:
-    """Stop what is being compiled for the targets; the compilers stay for whoever asks next."""
+    """Stop what is being compiled for the targets; the compilers stay for the next caller."""
     if isinstance(device, _Stoppable):
         device.cancel()
     else:
@@ -178,7 +178,7 @@ def _said(messages: tuple[CompileMessage, ...]) -> str:
 
 
 def without_folder(text: str, module_path: str) -> str:
-    """A stage's text with the module, and what lies beside it, named without its folder."""
+    """A stage's text with the module, and what lies next to it, named without its folder."""
     for folder in {str(Path(module_path).parent), str(Path(module_path).resolve().parent)}:
         text = text.replace(f"{folder}/", "").replace(folder, ".")
     return text
@@ -211,7 +211,7 @@ class _Asked:
                 "target": {**dump(self.target), **limit}, "emit": list(emit),
             }  # fmt: skip
             return self.device.run(job, timeout_s)
-        # Host code is told which torch it would meet; the compiler's interpreter has none.
+        # Host code gets the version of torch; the compiler's interpreter has none.
         found = self.toolchain.ocloc
         native = {"ocloc": found and found.path, "ocloc_version": found.version if found else ""}
         where: Any = {**describe(self.target), **native, **limit}

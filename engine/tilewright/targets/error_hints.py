@@ -1,4 +1,4 @@
-"""What to do about a compiler's refusal: its own words, with the way out that they lack."""
+"""Fixes for compiler errors: the compiler's message, with the fix that it lacks."""
 
 from __future__ import annotations
 

@@ -149,13 +149,13 @@ class CompileReport:
     """What a real compiler made of one kernel, for one target and one launch.
 
     Attributes:
-        registers: a thread's registers (NVIDIA), vector registers (AMD); None if not told.
-        spill_bytes: bytes of spilled registers a thread, stores and loads; None if not told.
+        registers: a thread's registers (NVIDIA), vector registers (AMD); None if unknown.
+        spill_bytes: bytes of spilled registers a thread, stores and loads; None if unknown.
         shared_bytes: shared memory a program takes.
         shared_limit: what the target allows a program, in bytes; None if unknown.
         toolchain: which compilers made it, with versions.
         seconds: wall time; cached tells that it came from a cache.
-        lines: what was made of each line, in order; empty where it was not asked or not told.
+        lines: what was made of each line, in order; empty where it was not requested or unknown.
     """
 
     target: Target
@@ -179,7 +179,7 @@ class CompileReport:
 class StageText:
     """What a kernel reads like at one stage of its compilation; ``missing`` says why it has none.
 
-    The module that was compiled, and modules beside it, are named in it without their folder.
+    The module that was compiled, and modules next to it, are named in it without their folder.
     """
 
     stage: str

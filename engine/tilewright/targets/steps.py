@@ -87,7 +87,7 @@ def require_space(folder: Path, needed_mb: int) -> None:
     free = shutil.disk_usage(folder).free // 1_000_000
     if free < needed_mb:
         raise InstallError(
-            f"{folder} has {free} MB free, {needed_mb} MB are needed; make room, or name another "
+            f"{folder} has {free} MB free, {needed_mb} MB are needed; free space, or name another "
             "place with TILEWRIGHT_HOME"
         )
 

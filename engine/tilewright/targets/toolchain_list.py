@@ -158,7 +158,7 @@ def _with(status: ToolStatus, **changed: str) -> ToolStatus:
 
 
 def _known_to_llvm(backend: str, python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(architectures that the LLVM of a Triton knows, those it does not); both empty: not told."""
+    """(architectures that the LLVM of a Triton knows, those it does not); both empty: unknown."""
     archs = _archs(backend)
     answers = _llvm(python)
     told = {arch: answers.get(f"{backend}:{arch}") for arch in archs}

@@ -57,7 +57,7 @@ def planned_xpu() -> tuple[str, ...]:
 def install_xpu(say: Say) -> Interpreter:
     """Install Triton for Intel below Tilewright's home, or find that it is there.
 
-    It is built beside its place and moved there when it works, so that no half of it is ever
+    It is built next to its place and moved there when it works, so that no half of it is ever
     found. ``say`` gets a line for each step.
 
     Raises:

@@ -27,12 +27,12 @@ def main() -> int:
     """Serve until the engine closes stdin; 1 if torch or triton cannot be imported.
 
     With ``COMPILE_ONLY`` on the command line torch is not asked for, and only compilers are served.
-    With ``SERVICE`` it serves whoever connects, until nobody has wanted anything for a while.
+    With ``SERVICE`` it serves each client that connects, until it was idle for a while.
     """
     requests, answers = fork_server.private_channels()
     if SERVICE not in sys.argv[1:]:  # a client of the service sends its own
         confinement.scrub_environment()
-    # Triton's advice to whoever runs it would stand in every job's output.
+    # Triton's advice would be in every job's output.
     warnings.filterwarnings("ignore", module=r"triton\.")
     if SERVICE in sys.argv[1:]:
         return service.main(sys.argv[1:], answers, _hello)

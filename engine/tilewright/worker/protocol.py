@@ -24,10 +24,11 @@ the service; one that is retired ends unless it is in use.
 
 A job runs in a child of its own: a session, home and scratch folder, an environment by a list,
 limits on memory, CPU time and file size, no core dumps; Landlock lets it write below its scratch,
-``out`` and Triton's cache alone. One that imports anybody's code (``confine.confined``) may also
-read its own files and the system's alone (those it names, and folders in ``reads``), reach no
-network, trace and signal nothing outside, as far as the system permits. ``isolation.report`` says
-how far that went; ``probe`` which parts hold. TILEWRIGHT_LANDLOCK=0 turns Landlock off.
+``out`` and Triton's cache alone. One that imports code under test or other code of the user
+(``confine.confined``) may also read its own files and the system's alone (those it names, and
+folders in ``reads``), reach no network, trace and signal nothing outside, to the extent that the
+system permits it. ``isolation.report`` says how far that went; ``probe`` which parts hold.
+TILEWRIGHT_LANDLOCK=0 turns Landlock off.
 
 ``messages`` has the types of all jobs and of what answers them, but for these:
 
@@ -87,7 +88,7 @@ class JobError(Exception):
 
 
 class NotInterpretedError(JobError):
-    """What Triton's interpreter has no means to run: nobody's fault, and no verdict."""
+    """What Triton's interpreter has no means to run: no fault of the candidate, and no verdict."""
 
 
 class HarnessError(Exception):

@@ -37,7 +37,7 @@ async def _read(server: TilewrightServer, uri: str) -> _Read | None:
 
 
 def _file(server: TilewrightServer, sources: Sources, path: str) -> _Read | None:
-    """A file as it stands in the editor, else on disk."""
+    """A file's text in the editor, else on disk."""
     text = sources.text(Path(path))
     if text is None:
         return None

@@ -123,7 +123,7 @@ def _setting_card(
 def _known(
     server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, kernel: Kernel | None
 ) -> Known:
-    """What compilers and devices said of the kernel as it stands."""
+    """What compilers and devices said of the kernel's present text."""
     if kernel is None:
         return Known()
     return Known(

@@ -71,7 +71,7 @@ class _Command:
         """Its process is gone: say so to who waits for it."""
         if not self.started.done():
             self.started.set_exception(EngineHostError("the engine's process ended"))
-            self.started.exception()  # perhaps nobody waits: asyncio need not say so
+            self.started.exception()  # perhaps no caller waits: asyncio need not say so
         if not self.ended.done():
             self.ended.set_result(code)
 

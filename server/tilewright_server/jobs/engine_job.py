@@ -255,7 +255,7 @@ def command_for(server: ServerContext, job: Job, path: str) -> Sequence[str]:
     command += ["--target", job.target or settings.default_target]
     command += ["--device", settings.device, "--format", "events"]
     if job.kind is JobKind.PROFILE and job.quiet:
-        command.append("--no-counters")  # a profiler takes seconds, and nobody asked
+        command.append("--no-counters")  # a profiler takes seconds, and it was not requested
     if job.kind is JobKind.OPTIMIZE and settings.budget is not None:
         command += ["--budget", str(settings.budget)]
     if job.models is not None:

@@ -38,7 +38,7 @@ _REBASED = (
 
 @dataclass(frozen=True)
 class Decided:
-    """What became of an offer; ``keep``: nobody has decided about it yet."""
+    """What became of an offer; ``keep``: the user has not decided about it yet."""
 
     said: str
     keep: bool = False

@@ -49,7 +49,7 @@ async def optimize(
             await _conclude(server, job, sent, record, entry)
     except asyncio.CancelledError:
         if job.state is JobState.STOPPING and not job.suspended:
-            # Somebody cancelled it, so that no later server may take it up again.
+            # It was cancelled, so that no later server may take it up again.
             await server.in_pool(server.journal.drop, job.id)
         raise
     finally:

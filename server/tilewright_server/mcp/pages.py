@@ -8,7 +8,7 @@ from tilewright_server.mcp.answers import ExplainAnswer, Listed
 from tilewright_server.mcp.refusal import RefusedError
 
 INSTRUCTIONS = """\
-Tilewright judges edits of GPU kernels (Triton, AWS NKI) by evidence. Work in this order:
+Tilewright verifies edits of GPU kernels (Triton, AWS NKI). Work in this order:
 1. `check` the file, and `explain` an issue that you want to fix.
 2. Write the whole changed file, and call `verify` with the original's path and your text as
    `candidate_text`. Keep an edit only if `accepted` is true.

@@ -76,7 +76,7 @@ def _reuses_tiles(module: Module, kernel: Kernel, flow: Flow) -> bool:
 
 
 def _accumulated(flow: Flow) -> set[Value]:
-    """What each turn of a loop adds to a value of the turn before."""
+    """What each iteration of a loop adds to a value of the turn before."""
     found: set[Value] = set()
     for phi, end in flow.back_edges.items():
         for outcome in _outcomes(end):
@@ -109,7 +109,7 @@ def _transposes(module: Module, kernel: Kernel, flow: Flow) -> bool:
 
 
 def _chosen_tiles(flow: Flow) -> list[str]:
-    """Constexprs that lay tiles out over programs or turns of a loop, in order of use.
+    """Constexprs that lay tiles out over programs or iterations of a loop, in order of use.
 
     Another length of an arange covers a whole row, or belongs to the data.
     """

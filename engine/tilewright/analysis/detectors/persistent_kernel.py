@@ -118,7 +118,7 @@ def _default(module: Module, launch: Launch, name: ast.Name) -> ast.expr | None:
 
 @detector("missing_persistent")
 def missing_persistent(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Many rounds of programs whose product loop is short beside prologue and epilogue."""
+    """Many rounds of programs whose product loop is short next to prologue and epilogue."""
     target = chip_of(context)
     if target is None:
         return

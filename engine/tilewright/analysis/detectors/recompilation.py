@@ -1,4 +1,4 @@
-"""Kernels that are compiled or tuned anew for each number of rows."""
+"""Kernels that are compiled or tuned again for each number of rows."""
 
 import ast
 from collections.abc import Iterator, Sequence

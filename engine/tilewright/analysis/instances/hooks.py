@@ -53,7 +53,7 @@ class Hooks:
         """A size is rounded to blocks, or bounds indices."""
 
     def turns(self, node: ast.For, over: Any) -> Iterator[Known]:
-        """The turns of a loop that are evaluated."""
+        """The iterations of a loop that are evaluated."""
         raise NotImplementedError
 
     def failed(self, node: ast.expr) -> None:

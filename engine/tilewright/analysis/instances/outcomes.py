@@ -74,7 +74,7 @@ def record_of(module: Module, kernel: Kernel, programs: KernelPrograms) -> Recor
 
 
 class _Launch:
-    """A launch of a kernel. ``key`` is equal for those alike; None where that cannot be told."""
+    """A launch of a kernel. ``key`` is equal for those alike; None where that cannot be derived."""
 
     def __init__(self, module: Module, kernel: Kernel, programs: KernelPrograms) -> None:
         self._module, self._kernel, self._programs = module, kernel, programs
@@ -103,7 +103,7 @@ class _Launch:
         return _Outcome(error, frozenset(self._programs.asked), self._programs.steps)
 
     def _spelled(self, value: Known) -> Hashable:
-        """A value without what is of one version alone; None where it cannot be told so."""
+        """A value without what is of one version alone; None where it cannot be derived so."""
         if isinstance(value, Dim):
             return Dim, int(value), value.keys, value.is_raised
         if value is None or isinstance(value, bool | int | float | str):

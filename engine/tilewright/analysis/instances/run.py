@@ -295,7 +295,7 @@ class _Instances:
 
 
 def _trust(meta: dict[str, Known], grid: tuple[int, ...], host: Host) -> None:
-    """Tensors of the caller end where the text says only if the kernel is told all their sizes.
+    """Tensors of the caller end where the text says only if the kernel is given all their sizes.
 
     Any other size may be one that the caller has to choose like those of another tensor.
     """

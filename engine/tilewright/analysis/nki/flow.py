@@ -97,7 +97,7 @@ class Flow:
         return self.flavour is NkiFlavour.NEURONXCC
 
     def number(self, value: Affine | None) -> int | None:
-        """The number a size is, as far as the kernel says."""
+        """The number a size is, if the kernel gives it."""
         return None if value is None else value.substitute(self.known).number
 
     def numbers(self, shape: Shape | None) -> tuple[int | None, ...] | None:

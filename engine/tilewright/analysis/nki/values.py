@@ -16,7 +16,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Stretch:
-    """``start:stop``, ``nl.ds(start, size)``; ``start`` None for one that cannot be told."""
+    """``start:stop``, ``nl.ds(start, size)``; ``start`` None for one that cannot be derived."""
 
     start: Affine | None
     size: Affine | None

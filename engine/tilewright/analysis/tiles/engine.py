@@ -276,7 +276,7 @@ def increments(subject: Subject, phi: Value) -> tuple[Value, ...]:
 
 
 def signed_increments(subject: Subject, phi: Value) -> list[tuple[Value, int]] | None:
-    """The addends of a turn with their signs, each the same in every turn."""
+    """The addends of a turn with their signs, each the same in every iteration."""
     end = subject.back_edges.get(phi)
     loop = loop_number(phi)
     found: list[tuple[Value, int]] = []

@@ -6,7 +6,7 @@ from tilewright.analysis.tiles.model import Dim, Shape
 
 
 def broadcast(shapes: Iterable[Shape | None]) -> Shape | None:
-    """The shape of an elementwise result; None where an extent cannot be told."""
+    """The shape of an elementwise result; None where an extent cannot be derived."""
     result: Shape = ()
     for shape in shapes:
         merged = None if shape is None else _broadcast(result, shape)

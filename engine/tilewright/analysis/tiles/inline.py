@@ -1,7 +1,7 @@
 """Results of the file's helpers as values of the kernel that calls them.
 
 The helper's return value is rebuilt in the caller's table with the arguments in place of the
-parameters, so that its shape and offsets are told in the caller's own terms.
+parameters, so that its shape and offsets are in the caller's own terms.
 """
 
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ def loaded(
         return element(engine, value, pointer.shape, pointer.dtype)
     shape = pointer.shape
     if shape:
-        # What cannot be told of a mask or value is taken to fit the pointer.
+        # What cannot be derived of a mask or value is taken to fit the pointer.
         shape = broadcast((shape, *(o.shape for o in others if o.shape is not None))) or shape
     if pointer.kind is Kind.POINTER:
         return element(engine, value, shape, pointer.dtype)

@@ -85,7 +85,7 @@ def _told(
 
 
 def _confirmed(subject: Subject, line: int, causes: tuple[Cause, ...]) -> int | None:
-    """Bits that the line's accesses move once the compiler is told."""
+    """Bits that the line's accesses move if the compiler gets the hint."""
     report = subject.probed(without(subject.launch, causes))
     return None if report is None else _widest(report, line)
 

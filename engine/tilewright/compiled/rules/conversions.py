@@ -1,4 +1,4 @@
-"""Tiles that change hands between threads in each turn of a loop."""
+"""Tiles that change hands between threads in each iteration of a loop."""
 
 import ast
 from collections.abc import Iterator

@@ -71,7 +71,7 @@ def emulated_instructions(subject: Subject) -> Iterator[Seen]:
 
 
 def _weight(line: LineReport) -> int:
-    """How often a line may run, as far as loops tell."""
+    """How often a line may run, by its loops."""
     return int(_LOOP_WEIGHT ** min(line.loop_depth, 2))
 
 

@@ -39,7 +39,7 @@ def register_spill(subject: Subject) -> Iterator[Seen]:
 
 
 def spilled_registers(report: CompileReport) -> int | None:
-    """Registers that were spilled, in the backend's own kind; None if not told."""
+    """Registers that were spilled, in the backend's own kind; None if unknown."""
     if report.spill_bytes is None:
         return None
     if report.target.backend == "xpu":

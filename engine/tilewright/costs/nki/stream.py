@@ -87,7 +87,7 @@ _NO_TURNS = {"count": 0, "distinct": 0, "kept": 0}
 
 
 class _Reader:
-    """Turns operations into records; collects what it cannot tell."""
+    """Turns operations into records; collects what it cannot decide."""
 
     def __init__(self, flow: Flow, grid: tuple[int, ...]) -> None:
         self._flow = flow
@@ -219,7 +219,7 @@ class _Reader:
         return masked_shapes(None, self._flow, around, varying) or ()
 
     def _turns_around(self, op: Operation, views: Sequence[View]) -> "list[_At] | None":
-        """The turns of the loops that a shape or an inner loop depends on; one if none does."""
+        """The iterations of loops that a shape or an inner loop depends on; one if none does."""
         sizes = [side for view in views for side in view.shape or ()]
         sizes += [loop.trip for loop in op.loops if loop.trip is not None]
         known = self._flow.known

@@ -145,7 +145,7 @@ class SshChannel(ProcessChannel):
         return self._edge.names_left_out(self._edge.incoming(answer), self._address.host)
 
     def _has_ended(self) -> None:
-        """There is no more to hear; whoever waits need not wait for the cleaning up as well."""
+        """No more answers follow; callers that wait do not wait for the clean-up as well."""
         self._link.stop()
         threading.Thread(target=self._reap, daemon=True).start()
 

@@ -29,7 +29,7 @@ class Parcel:
 
 
 def parcel_of(path: Path) -> Parcel:
-    """A Python file with the modules and packages beside it, or the whole package it is in.
+    """A Python file with the modules and packages next to it, or the whole package it is in.
 
     Links are followed, so that what they lead to is there under its own path; any other file goes
     alone. Hidden files, caches and environments stay.
@@ -91,7 +91,7 @@ def _importable(path: Path) -> bool:
 
 def _members(folder: Path) -> Iterator[Path]:
     try:
-        names = sorted(os.listdir(folder))  # noqa: PTH208 - names are told apart before anything else
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - only names are needed
     except OSError:
         return
     for name in names:

@@ -217,7 +217,7 @@ def join(path: Path) -> ServiceChannel | None:
     """A connection to the service at ``path``; None where none is, or it is about to end.
 
     Raises:
-        ServiceError: whoever listens there says nothing.
+        ServiceError: the process that listens there says nothing.
     """
     connection = open_socket(path)
     if connection is None:

@@ -65,7 +65,7 @@ def socket_path(python: str, *, compile_only: bool) -> Path:
         worker_hash(),
         str(compile_only),
         *(f"{n}={v}" for n, v in sorted(os.environ.items()) if _READ_AT_START.fullmatch(n)),
-        # A service has the priority and the processors of whoever starts it.
+        # A service has the priority and the processors of the process that starts it.
         str(os.getpriority(os.PRIO_PROCESS, 0)),
         str(sorted(os.sched_getaffinity(0))),
     ]
@@ -79,7 +79,7 @@ def sent_environment() -> dict[str, str]:
 
 
 def open_socket(path: Path) -> socket.socket | None:
-    """A connection to whoever listens at ``path``; None where nobody does.
+    """A connection to the process that listens at ``path``; None if there is none.
 
     A path may be longer than an address may be; its folder's descriptor is not.
 

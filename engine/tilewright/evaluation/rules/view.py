@@ -136,8 +136,8 @@ class View:
     def is_first_value(self, node: ast.AST) -> bool:
         """Whether a node computes what ``torch.nn.Parameter`` is made of in a constructor.
 
-        The judge gives every parameter the original's values before the first call, and refuses a
-        model that has other parameters, so nothing computed here reaches a result.
+        The coordinator gives every parameter the original's values before the first call, and
+        refuses a model that has other parameters, so nothing computed here reaches a result.
         """
         return self.is_constructing(node) and any(
             isinstance(above, ast.Call) and self.dotted(above.func) == "torch.nn.Parameter"

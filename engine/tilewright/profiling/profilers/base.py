@@ -25,7 +25,7 @@ class Profiler(Protocol):
     Attributes:
         name: of its program.
         backends: of the devices it knows: "cuda", "hip", "xpu".
-        untried: why nobody knows whether it works; empty if it was run on a device.
+        untried: why it is untested; empty if it was run on a device.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Profiler(Protocol):
     untried: str
 
     def tool(self) -> Tool:
-        """What a ``counters`` job is told: programs, arguments, files to give back, marks."""
+        """What a ``counters`` job is given: programs, arguments, files to give back, marks."""
         ...
 
     def read(self, value: Counted) -> Reading:
@@ -44,7 +44,7 @@ class Profiler(Protocol):
 def rows_of(text: str, first: str) -> Iterator[Row]:
     """The rows of a table in comma-separated values that begins with the column ``first``.
 
-    What stands before the table (the tool's own remarks) is skipped.
+    The text before the table (the tool's own remarks) is skipped.
     """
     lines = text.splitlines()
     for at, line in enumerate(lines):

@@ -159,7 +159,7 @@ def conflicts(seen: Observed) -> Iterator[Finding]:
 
 
 def _stake(seen: Observed, share: float) -> float:
-    """A share of the time at stake; less where memory does not bound, or nobody knows."""
+    """A share of the time at stake; less where memory does not bound, or if that is unknown."""
     verdict = verdict_of(seen)
     near = (Bottleneck.MEMORY, Bottleneck.L2, Bottleneck.NEAR)
     return share if verdict is not None and verdict.bottleneck in near else share / 2

@@ -16,7 +16,7 @@ _BY = {
 
 
 def reached(seen: Observed) -> Iterator[Finding]:
-    """The first sentence: the bottleneck, with what it was told by."""
+    """The first sentence: the bottleneck, with its source."""
     verdict = verdict_of(seen)
     if verdict is None or verdict.bottleneck is Bottleneck.HOST:
         return

@@ -175,7 +175,7 @@ def source(patch: Patch, operation: Operation, parameter: str) -> str:
 
 
 def prefix(patch: Patch, operation: Operation) -> str:
-    """What stands before the name of the function that is called: ``nisa.``."""
+    """The text before the name of the function that is called: ``nisa.``."""
     assert isinstance(operation.node, ast.Call)
     head, dot, _ = patch.source(operation.node.func).rpartition(".")
     return head + dot

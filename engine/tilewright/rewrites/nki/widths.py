@@ -122,7 +122,7 @@ def _unfit(site: StatementSite, loop: Loop) -> Refusal | None:
 
 
 def _wider(site: StatementSite, context: AnalysisContext, loop: Loop, width: int) -> int | Refusal:
-    """The width to take: it divides the whole extent, as far as the problem states it."""
+    """The width to take: it divides the whole extent, by the problem."""
     extents = _extents(site, context, loop, width)
     if not extents:
         return Refusal("the number of columns is not known here, and has to be a multiple")

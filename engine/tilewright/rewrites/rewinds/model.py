@@ -13,7 +13,7 @@ class Rewound:
 
     Attributes:
         line: the 1-based line of the text on which the issue starts.
-        context: what has to be known beside the text for the issue to be one.
+        context: what has to be known in addition to the text for the issue to be one.
         form: which spelling of the issue it is, where a rewind has several.
     """
 

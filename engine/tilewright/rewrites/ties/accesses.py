@@ -20,7 +20,7 @@ class Along:
         line: 1-based.
         base: the pointer parameter; None where that is not known.
         goes_on: whether other programs or turns take the tiles behind this one. None where that
-            cannot be told.
+            cannot be derived.
         bounded: whether a mask, a remainder or a check of bounds holds it inside the tensor.
         tiles: what counts the tiles: program ids, indices of loops.
     """

@@ -1,8 +1,8 @@
 """What a kernel itself ties to one of its constexprs.
 
-A tile size is free as far as other programs or turns of a loop take what one tile leaves. It is not
-where it is an extent of a tensor, where a result is stored for each tile, or where a tile's own sum
-or maximum goes into what is stored.
+A tile size is free as far as other programs or iterations of a loop take what one tile leaves. It
+is not where it is an extent of a tensor, where a result is stored for each tile, or where a tile's
+own sum or maximum goes into what is stored.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class KernelTies:
 
 
 def _is_of_program(index: Value) -> bool:
-    """Whether it counts by programs; a loop covers what its bounds say, whoever turns it."""
+    """Whether it counts by programs; a loop covers what its bounds say, whichever loop it is."""
     if index.op == "loop_index":
         return False
     return index.op == "program_id" or any(_is_of_program(part) for part in index.operands)

@@ -23,9 +23,9 @@ class Remembered:
 
     Args:
         query: what is asked for a text.
-        shown: most entries that become ideas which somebody has to write.
+        shown: most entries that become ideas which a model has to write.
         blind: the share of ideas that are drawn as if nothing were remembered.
-        writes: whether somebody can write the text of an idea that has none.
+        writes: whether a model can write the text of an idea that has none.
     """
 
     name = "memory"

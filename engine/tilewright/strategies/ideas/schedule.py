@@ -19,11 +19,11 @@ class Replayed:
     """The next step of a schedule for each node, as long as there is one.
 
     A step applies where a source offers its key again, so that its preconditions are checked. One
-    that no source offers is left out, unless somebody has to write it. A step that brought no gain
+    that no source offers is left out, unless a model has to write it. A step that brought no gain
     is tried once more where it is written anew, and then skipped.
 
     Args:
-        writes: whether somebody can write the text of an idea that has none.
+        writes: whether a model can write the text of an idea that has none.
     """
 
     name = "schedule"

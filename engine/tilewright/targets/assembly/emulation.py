@@ -13,7 +13,7 @@ from tilewright.targets.assembly.tiles import TileOp
 
 
 class Emulated(StrEnum):
-    """What is emulated; counted in operations a thread makes, as they stand in the code."""
+    """What is emulated; counted in operations a thread makes, as they are in the code."""
 
     DIVISION = "integer_division"
     DIVISION_64 = "integer_division_64"

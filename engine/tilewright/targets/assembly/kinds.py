@@ -11,8 +11,8 @@ class Kind(StrEnum):
     """Kinds of instructions.
 
     Local accesses are to a thread's own memory: spilled registers, or arrays of functions such as
-    sine, which NVIDIA's code does not tell apart. Spills are those of which the compiler says so.
-    Transcendental instructions are all of the special function unit: reciprocals and roots too.
+    sine, which NVIDIA's code does not distinguish. Spills are those of which the compiler says
+    so. Transcendental instructions are all of the special function unit: reciprocals and roots too.
     """
 
     WGMMA = "wgmma"

@@ -22,7 +22,7 @@ BY_HAND = (
 class Distribution:
     """Where a distribution keeps a current ocloc, and whose signature vouches for it.
 
-    ``rolling`` are names of suites beside release names under which a machine may follow it.
+    ``rolling`` are names of suites next to release names under which a machine may follow it.
     """
 
     name: str

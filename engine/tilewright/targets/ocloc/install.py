@@ -273,7 +273,7 @@ def _archive() -> Archive:
 
 
 def _fetched(say: Say) -> Lock:
-    """Packages fresh from the archive, and their lock beside them."""
+    """Packages fresh from the archive, and their lock next to them."""
     archive, folder = _archive(), downloads()
     about = archive.distribution
     say(

@@ -232,7 +232,7 @@ def _chunks(
     for parts in zip(*(rows_of(one, most) for one in results), strict=True):
         oracle, got, *others = (part.to(wide) for part in parts)
         own = None if base is None else others.pop()
-        # Without an original beside it, what is expected is the original's.
+        # Without an original next to it, what is expected is the original's.
         written = poison.written(parts[0] if base is None else parts[-1])
         yield at, Four(oracle, got, own, tuple(others), written)
         at += got.numel()

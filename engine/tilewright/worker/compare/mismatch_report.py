@@ -11,7 +11,7 @@ from ..memcheck import poison
 
 _SHOWN = 6
 _MOST = 1 << 24
-"""Larger results are told by where they differ alone."""
+"""Larger results are described only by where they differ."""
 _ALIKE = 1e-2
 _LEAST_TILE = 8
 _LEAST_STEPS = 3

@@ -1,4 +1,4 @@
-"""What a function returned, as trees of containers (``tensors.flatten``), held side by side."""
+"""What a function returned, as trees of containers (``tensors.flatten``), compared."""
 
 from __future__ import annotations
 

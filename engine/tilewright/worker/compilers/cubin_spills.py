@@ -30,10 +30,10 @@ class _Row(NamedTuple):
 
 
 def spills_by_line(cubin: bytes, path: str) -> dict[int, list[int]]:
-    """[loads, stores] of local memory by line of the file; empty where that cannot be told."""
+    """[loads, stores] of local memory by line of the file; empty where that cannot be derived."""
     try:
         return _spills(cubin, path)
-    except (struct.error, ValueError, IndexError):  # not as this reads it: nothing is told
+    except (struct.error, ValueError, IndexError):  # another format: no figures
         return {}
 
 

@@ -62,7 +62,7 @@ def located(error: CompilationError, module: Any, kernel: Any) -> Message:
 
 
 def _at(text: str, places: list[_Place], file: str) -> Message:
-    """A message on the innermost place of the file; other places of the chain are told in words."""
+    """A message on the innermost place of the file; other places of the chain are in the text."""
     own = [place for place in places if _same(place.file, file)]
     if not own:
         return message(text)

@@ -37,8 +37,8 @@ class Native:
 
     Attributes:
         error: what the compiler said when it gave no code; empty otherwise.
-        registers: registers a hardware thread; 128 or 256 before Xe3. None if not told.
-        spill_bytes: see ``SPILL_UNIT``; None if not told.
+        registers: registers a hardware thread; 128 or 256 before Xe3. None if unknown.
+        spill_bytes: see ``SPILL_UNIT``; None if unknown.
         spill_message: the compiler's warning that it spilled; empty if it gave none.
         seconds: it took.
         assembly: what was dumped, without the declarations before the code.

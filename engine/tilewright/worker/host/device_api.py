@@ -77,7 +77,7 @@ class Asked:
 
 
 class Stream:
-    """A stream where nothing runs beside anything else."""
+    """A stream in which nothing runs in parallel."""
 
     cuda_stream = sycl_queue = stream_id = device_index = priority = 0
 

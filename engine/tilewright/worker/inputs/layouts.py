@@ -113,7 +113,7 @@ def _aliased(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fill(memory: torch.Tensor) -> None:
-    """What nobody may read."""
+    """Memory that no kernel may read."""
     if memory.is_floating_point() or memory.is_complex():
         memory.fill_(float("nan"))
     elif memory.dtype == torch.bool:

@@ -58,7 +58,7 @@ def _instead(node: ast.stmt, constants: Mapping[str, Any]) -> Iterator[ast.stmt]
 
 
 def inputs(module: ModuleType | None, case: Case) -> dict[str, Any]:
-    """What ``get_inputs`` gives, which is told those of ``dims`` that it takes."""
+    """What ``get_inputs`` gives, which gets those of ``dims`` that it takes."""
     if module is None or not hasattr(module, "get_inputs"):
         raise JobError(
             "the case takes its inputs from get_inputs(), which the module does not define"

@@ -45,7 +45,7 @@ class Batch:
         grid: its three extents.
         footprints: what all programs of the launch have touched.
         widest: elements of the largest block that a program has loaded or stored.
-        result_unused: whether the atomic operation that comes next gives its result to nobody.
+        result_unused: whether the atomic operation that comes next gives its result to no variable.
     """
 
     def __init__(self, programs: Any, grid: tuple[int, int, int], footprints: Footprints) -> None:

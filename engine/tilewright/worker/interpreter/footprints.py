@@ -23,7 +23,7 @@ class ConflictError(Exception):
 
 @dataclass
 class _Region:
-    """The memory of a launch's argument: bytes from ``begin`` to ``end``, told apart in elements of
+    """The memory of a launch's argument: bytes from ``begin`` to ``end``, in elements of
     ``1 << shift`` bytes.
 
     Tables have for each element 0 where no program has touched it, 1 + the program's number, or

@@ -1,7 +1,7 @@
 """``calls``: what the tests in a file call of the part above them, each call with its arguments.
 
-A call is told as a template of its arguments, in which tensors and numbers are inputs by name, and
-what those held, so that others like them can be made.
+A call is described as a template of its arguments, in which tensors and numbers are inputs by name,
+and what those held, so that others like them can be made.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def perform(job: CallsJob) -> Calls:
     """-> calls (function, arguments, inputs, programs, failure), failure of the tests themselves.
 
     Launches are counted and not made, and what they would have written is zero: tests of a large
-    shape take long in the interpreter. Where no call can be told so, the tests are run in earnest,
-    and ``programs`` is a guess from the time, never 0.
+    shape take long in the interpreter. Where no call can be derived so, the tests are run in
+    earnest, and ``programs`` is a guess from the time, never 0.
     """
     found = _recorded(job)
     if all(call["failure"] for call in found["calls"]):
@@ -79,7 +79,7 @@ def _tests(job: CallsJob, recorder: _Recorder) -> Calls:
 
 
 class _Zeros(TorchFunctionMode):
-    """Memory that nobody has written is zero."""
+    """Memory that was not written is zero."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -200,7 +200,7 @@ def _is_apply(value: Any) -> bool:
 
 
 def named_arguments(function: Any, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
-    """Arguments by position with the names of their parameters, as far as these are known."""
+    """Arguments by position with the names of their parameters, if these are known."""
     try:
         target = function.__self__.forward if _is_apply(function) else function
         names = list(inspect.signature(target).parameters)

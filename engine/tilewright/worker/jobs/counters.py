@@ -63,7 +63,7 @@ def _read_out(path: str, arguments: list[str], file: Path) -> None:
 
 
 def found(names: Sequence[str], places: Sequence[str]) -> str | None:
-    """The first of these programs on the path, or in places (patterns of files) beside it."""
+    """The first of these programs on the path, or in places (patterns of files) next to it."""
     for name in names:
         if name == _PYTHON:
             return sys.executable

@@ -142,7 +142,7 @@ def _first_call(
 def _difference(
     like: Expected, returned: Any, inputs: Mapping[str, Any], device: str
 ) -> str | None:
-    """What is wrong with a call's results, held against kept ones; each may be off by a tolerance.
+    """What is wrong with a call's results, compared with kept ones; each may be off by a tolerance.
 
     Of the inputs those are looked at that the other version changes.
     """

@@ -1,7 +1,7 @@
 """``specialize``: which of the launches inferred from a text the compiler's front end takes.
 
 What only an import tells is filled in: autotune configurations, heuristics, defaults, the types
-that annotations state, and what the JIT was told not to specialize.
+that annotations state, and what the JIT must not specialize.
 """
 
 from __future__ import annotations

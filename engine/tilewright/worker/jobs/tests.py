@@ -75,7 +75,8 @@ def _options(job: TestsJob) -> list[str]:
 def _found_by_import(module: ModuleType, source: str, tests: str) -> Iterator[None]:
     """Have every import of the file under test find ``module``, by whatever name tests import it.
 
-    Beside what pytest adds, the outermost folder of the file's package can be imported from.
+    In addition to what pytest adds, the outermost folder of the file's package can be imported
+    from.
     """
     root = Path(source).parent
     while (root / "__init__.py").is_file():

@@ -33,7 +33,7 @@ class Poison(TorchFunctionMode):
     ) -> Any:
         made = func(*args, **(kwargs or {}))
         if func in UNWRITTEN and isinstance(made, torch.Tensor):
-            with torch._C.DisableTorchFunction():  # nobody has written it
+            with torch._C.DisableTorchFunction():  # it was not written
                 fill(made.detach())
         return made
 

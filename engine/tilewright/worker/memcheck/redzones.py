@@ -353,6 +353,6 @@ def _band_bytes(tensor: torch.Tensor) -> int:
 
 
 def _is_last(storage: Any) -> bool:
-    """Whether no tensor uses a storage any more; False where this torch cannot tell."""
+    """Whether no tensor uses a storage any more; False where this torch cannot decide."""
     count = getattr(torch._C, "_storage_Use_Count", None)
     return count is not None and count(storage._cdata) == 1

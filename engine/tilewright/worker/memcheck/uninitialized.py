@@ -4,7 +4,7 @@ What the host code allocates is full of poison (``poison``) until a launch or an
 A kernel that loads such an element, which is written later in the same call, makes something of
 what was there before: on a device that is what an earlier call left. An element that stays
 unwritten is padding, loaded without a mask and thrown away, and no finding. Where one launch is
-all that is called, its results come in as inputs, and the same is told of those.
+all that is called, its results come in as inputs, and the same applies to those.
 
 Inputs are compared after the call, so what is put back in time does not show there: stores of
 launches are looked at one by one.

@@ -14,7 +14,7 @@ class Hello(TypedDict, total=False):
     """What a worker says first; ``torch`` is None where compilers alone are served.
 
     A service adds what it is started by, and says ``taken`` or ``outdated`` where it serves not;
-    ``place`` and ``host`` are told by the agent of another host.
+    ``place`` and ``host`` are set by the agent of another host.
     """
 
     protocol: int
@@ -63,10 +63,10 @@ class Job(TypedDict, Generic[Value], total=False):
     """What every job may carry.
 
     ``memory_bytes``: what its process may add to its address space; ``file_bytes``: the largest
-    file it may write; ``cache``: the folder that is Triton's cache where it imports anybody's code,
-    in its scratch folder unless absolute, and ``caches`` others whose kernels it finds; ``reads``:
-    folders it may read. Its own process adds ``confinement``, times ``reached``, and ``channel``, a
-    descriptor. No job has ``answered_with``.
+    file it may write; ``cache``: the folder that is Triton's cache where it imports code under test
+    or other code of the user, in its scratch folder unless absolute, and ``caches`` others whose
+    kernels it finds; ``reads``: folders it may read. Its own process adds ``confinement``, times
+    ``reached``, and ``channel``, a descriptor. No job has ``answered_with``.
     """
 
     answered_with: Value

@@ -25,7 +25,7 @@ class Owner(TypedDict):
 
 
 class Gpu(TypedDict):
-    """A GPU as torch sees it; what follows ``l2_bytes`` is told with ``details``."""
+    """A GPU as torch sees it; what follows ``l2_bytes`` is given with ``details``."""
 
     id: str
     backend: str
@@ -159,7 +159,7 @@ class XpuTarget(TypedDict):
 
 
 class CompileXpuJob(Job[Compiled]):
-    """The same by Triton for Intel, without torch; ``torch``: the version host code is told."""
+    """The same by Triton for Intel, without torch; ``torch``: the version host code is given."""
 
     kind: Literal["compile_xpu"]
     module: str

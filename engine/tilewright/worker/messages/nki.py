@@ -25,9 +25,9 @@ class TilePart(TypedDict):
 class InstructionRecord(TypedDict):
     """Equal instructions of one line: the same operation on tiles of the same shapes and types.
 
-    The simulator writes one for all turns of the loops around a line, the static stream likewise; a
-    mask that cuts off the last tiles of a loop makes records of their own. Facts alone: which
-    engine the compiler chooses, what it fuses and what it hoists is for the reader to say.
+    The simulator writes one for all iterations of the loops around a line, the static stream
+    likewise; a mask that cuts off the last tiles of a loop makes records of their own. Facts alone:
+    which engine the compiler chooses, what it fuses and what it hoists is for the reader to say.
 
     Attributes:
         op: dotted, as in ``knowledge/nki``: "nki.isa.nc_matmul", "nki.language.load". An operator

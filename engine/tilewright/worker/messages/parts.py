@@ -82,7 +82,7 @@ class View(TypedDict):
 
 
 class LaunchCase(TypedDict):
-    """``tilewright.problems.model.LaunchCase`` as JSON, as far as a worker reads it."""
+    """``tilewright.problems.model.LaunchCase`` as JSON, the part that a worker reads."""
 
     kernel: str
     views: list[View]
@@ -136,7 +136,7 @@ class Input(TypedDict):
 
 
 class Case(TypedDict):
-    """``tilewright.problems.model.Case`` as JSON, as far as a worker reads it."""
+    """``tilewright.problems.model.Case`` as JSON, the part that a worker reads."""
 
     category: str
     index: int

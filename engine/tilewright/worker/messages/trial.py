@@ -39,7 +39,7 @@ class Check(_Asked):
 
 
 class More(TypedDict, total=False):
-    """What a runner is told of a check beside it: to ``do`` what, on ``inputs`` and ``state`` that
+    """What a runner gets with a check: to ``do`` what, on ``inputs`` and ``state`` that
     are lent.
 
     ``number``: of the call; ``observe``: what it does is noted; ``keep_state``: its weights are
@@ -228,7 +228,7 @@ class Record(TypedDict, total=False):
 
 @final
 class Reference(TypedDict):
-    """What results are compared with, beside the original's."""
+    """What results are compared with, in addition to the original's."""
 
     module: str
     entry: Entry
@@ -267,7 +267,7 @@ class RunnerJob(_RunnerPart, Cached, total=False):
 class InterpreterPass(TypedDict):
     """What is called once more in the interpreter, for its accesses of memory alone."""
 
-    performer: RunnerPart
+    runner: RunnerPart
     checks: list[Check]
 
 
@@ -352,7 +352,7 @@ class TrialJob(Job[Found]):
     reference: Reference | None
     entry: Entry
     seed: int
-    performer: RunnerPart
+    runner: RunnerPart
     compiled_cases: list[dict[str, Case]]
     allow: list[str]
     checks: list[Check]

@@ -54,7 +54,7 @@ def _told(name: str, result: Any) -> Any:
 
 
 def bare(value: Any) -> Any:
-    """The array itself, of which nothing is told."""
+    """The array itself, without a record."""
     if isinstance(value, HostArray):
         return value.view(np.ndarray)
     if isinstance(value, list | tuple):

@@ -21,7 +21,7 @@ _OWN: Final = str(Path(__file__).parent)
 
 
 class Loop:
-    """One run through the turns of a loop statement, or the grid of program instances."""
+    """One run through the iterations of a loop statement, or the grid of program instances."""
 
     __slots__ = ("kind", "line", "name")
 

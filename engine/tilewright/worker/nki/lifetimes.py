@@ -1,4 +1,4 @@
-"""Which tensors the text uses inside one loop alone, so that each turn's blocks can go with it.
+"""Tensors that the text uses inside one loop only, so that an iteration can free its blocks.
 
 Kernels declare tensors of whole iteration spaces, gigabytes in sum. What one turn of the innermost
 loop around all uses of a tensor wrote, no other turn reads, unless the kernel depends on the order

@@ -28,7 +28,7 @@ _DEFAULT_LIMIT = 64
 _MOST_COMPARED_BYTES = 1 << 30
 # Every allocator of torch gives at least this much; more of it would tell equal launches apart.
 _MOST_ALIGNMENT = 64
-# What looking at somebody's objects may raise: their launch goes on, and a note says what is lost.
+# What looking at a user's objects may raise: their launch goes on, and a note says what is lost.
 _ODD = (
     RuntimeError, TypeError, ValueError, AttributeError, LookupError, OSError, AssertionError,
     NotImplementedError, ArithmeticError,
@@ -340,7 +340,7 @@ class Part:
         return slot
 
     def tell(self, line: dict[str, Any]) -> None:
-        """Write a line in one go; a full disk is no reason to stop somebody's script."""
+        """Write a line in one go; a full disk is no reason to stop a user's script."""
         with contextlib.suppress(OSError):
             self._lines.write((json.dumps(line) + "\n").encode())
 

@@ -67,7 +67,7 @@ class Peer:
             self.flush()
 
     def flush(self) -> None:
-        """Write more of what is left; ``gone`` is set when nobody reads it."""
+        """Write more of what is left; ``gone`` is set when no process reads it."""
         try:
             while self._outbox:
                 del self._outbox[: os.write(self.answers, self._outbox[:_CHUNK])]
@@ -85,7 +85,7 @@ class Peer:
 
 
 class Wire:
-    """A socket that speaks in messages; writing waits, reading waits as long as it is told.
+    """A socket that speaks in messages; writing waits, reading waits up to the given time.
 
     ``gone`` is set once the other side has ended, or has sent what is no message.
     """
@@ -101,7 +101,7 @@ class Wire:
         return self._socket.fileno()
 
     def send(self, message: Mapping[str, object], descriptor: int | None = None) -> None:
-        """Write a message; ``descriptor`` goes with it. Raises OSError when nobody is there."""
+        """Write a message; ``descriptor`` goes with it. Raises OSError when there is no reader."""
         data = encode(message)
         if descriptor is not None:
             # The descriptor travels with the first byte; a full buffer may take only a part of

@@ -59,7 +59,7 @@ class ForkServer:
             self._add(peer)
 
     def serve(self) -> None:
-        """Loop until nobody wants more, then kill everything that was started."""
+        """Loop until no client is left, then kill everything that was started."""
         # Code under test may daemonize. Its orphans become children of this process, which is
         # what lets `kill_strays` find them.
         process_tree.become_subreaper()
@@ -158,7 +158,7 @@ class ForkServer:
             self._coordinators.cancel(trial)
 
     def _start_what_waits(self) -> None:
-        """Start jobs as far as the limit allows, those of the peer with the fewest first; trials
+        """Start jobs up to the limit, those of the peer with the fewest first; trials
         at once: their coordinator lets them take turns."""
         while (one := self._next_to_start()) is not None:
             peer, request = one

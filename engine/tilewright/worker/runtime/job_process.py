@@ -43,7 +43,7 @@ _CONFINES_ANOTHER = {"counters"}  # a profiler, which starts the process that co
 
 
 def take_over(environment: dict[str, str] | None) -> None:
-    """Have the environment of whoever asked, in the place of the worker's own, but for its mark."""
+    """Use the environment of the client that asked, with the worker's own mark."""
     if environment is None:
         return
     mark = os.environ.get(MARKER, "")
@@ -71,7 +71,7 @@ def _answer(job: Job[Any], scratch: str, timeout_s: float) -> Answer:
         job["confinement"] = _confine(job, scratch, timeout_s)
         return {}
 
-    # What goes wrong before any code under test is there is nobody's fault but ours.
+    # What goes wrong before any code under test is there is a fault of Tilewright.
     answer = attempted(confined)
     if answer["status"] == OK:
         return attempted(lambda: jobs.perform(job))
@@ -118,7 +118,7 @@ def _confine(job: Job[Any], scratch: str, timeout_s: float) -> Confinement:
 
 
 def _is_untrusted(job: Job[Any]) -> bool:
-    """Whether a job imports anybody's code."""
+    """Whether a job imports code under test or other code of the user."""
     return job.get("kind") in _RUNS_CODE_UNDER_TEST or bool(job.get("module"))
 
 

@@ -97,7 +97,7 @@ class Children:
     ) -> int:
         """Start a child for a job, which keeps ``channel`` open; its process. Raises OSError.
 
-        ``environment``: of whoever asked, in the place of the fork server's own.
+        ``environment``: of the client that asked, in the place of the fork server's own.
         """
         jobs.warm_up_for(job)
         scratch = tempfile.mkdtemp(dir=self._folder)
@@ -158,7 +158,7 @@ class Children:
         return max(0.0, min(ends, default=float("inf")) - time.monotonic())
 
     def kill_all(self) -> None:
-        """Kill every job; nobody gets an answer."""
+        """Kill every job; no client gets an answer."""
         for process in self._running:
             process_tree.kill_tree(process)
 

@@ -105,7 +105,7 @@ def kill_strays(keep: set[int]) -> bool:
         for below in descendants(process):
             _kill(below)
         _kill(process)
-        # Of these alone: how a job's process has ended is for whoever follows that job.
+        # Of these alone: the code that follows a job reads how its process ended.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(process, os.WNOHANG)
     cgroups.remove_ended()
@@ -130,7 +130,7 @@ def kill_all() -> None:
 
 
 def close_all_but(kept: Collection[int | None]) -> None:
-    """Close every other descriptor of this process, whoever opened it.
+    """Close every other descriptor of this process, whichever code opened it.
 
     What code under test inherits it can write to, and the other end may be a driver's.
     """

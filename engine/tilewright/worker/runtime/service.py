@@ -71,7 +71,7 @@ def main(arguments: list[str], answers: int, hello: Callable[[], Hello]) -> int:
 
 
 class Service(ForkServer):
-    """Serves whoever connects to ``path``."""
+    """Serves each client that connects to ``path``."""
 
     def __init__(self, path: Path, lock: int, folder: Path, hello: Hello, idle_s: float) -> None:
         super().__init__((), folder, len(os.sched_getaffinity(0)))

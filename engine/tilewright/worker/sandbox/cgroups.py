@@ -3,7 +3,7 @@ share one limit of memory and one of their number, and can be found by it.
 
 Both layouts are known: one tree of version 2, and trees of version 1 for memory and for processes.
 A group is named after the process that forked the job and after the job's own, so that either can
-find it again, and what a killed worker left is told from what is in use.
+find it again, and what a killed worker left is distinguished from what is in use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Landlock: below which folders a process, and all that it starts, may still write and read.
 
 Numbers are those of Linux's ``include/uapi/linux/landlock.h``. TCP, and signals and abstract
-sockets to processes outside, are taken away as well, as far as the kernel's version goes. A process
-under Landlock also cannot trace, or read the memory of, one that is not under the same rules.
+sockets to processes outside, are taken away as well, to the extent of the kernel's version. A
+process under Landlock also cannot trace, or read the memory of, one that is not under the same
+rules.
 """
 
 from __future__ import annotations

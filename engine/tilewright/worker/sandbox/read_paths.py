@@ -36,7 +36,7 @@ _LONGEST_PATH = 4096
 
 
 def readable_paths(job: Mapping[str, Any]) -> list[str]:
-    """All that the process of a job may read, besides what it may write."""
+    """All that the process of a job may read, in addition to what it may write."""
     own: dict[str, None] = {}
     for folder in job.get("reads") or ():
         own[str(folder)] = None
@@ -65,9 +65,9 @@ def named_files(value: Any) -> Iterator[str]:
 
 
 def importable_from(file: Path) -> list[str]:
-    """What a file may import from where it lies: its outermost package, and what lies beside that.
+    """What a file may import from where it lies: its outermost package, and what lies next to that.
 
-    Hidden files and folders are left out; beside a file in a home or in the temporary folder only
+    Hidden files and folders are left out; next to a file in a home or in the temporary folder only
     modules and packages count. Links are followed one step: a placed candidate's neighbours are
     links.
     """
@@ -165,13 +165,13 @@ def _compilers() -> Iterator[Path]:
 
 
 def _program(path: str) -> Path:
-    """A program's tree: what lies beside its folder ``bin``, or in its own folder."""
+    """A program's tree: what lies next to its folder ``bin``, or in its own folder."""
     real = Path(path).resolve()
     return real.parent.parent if real.parent.name == "bin" else real.parent
 
 
 def _from_environment() -> list[str]:
-    """What drivers and compilers are told about where things lie."""
+    """Variables that give drivers and compilers their paths."""
     found = []
     for name, value in os.environ.items():
         if name in _FOLDER_LISTS:

@@ -14,7 +14,7 @@ from pathlib import Path
 VARIABLE = "TRITON_CACHE_DIR"
 LINKED, LAUNCHERS, EMPTY = "triton", "triton-launchers", "triton-empty"
 """Caches in a job's scratch folder: with what others hold, with what launches kernels alone (for a
-kernel that nobody has compiled yet), with nothing."""
+kernel that was not compiled yet), with nothing."""
 
 _NEWEST = 500
 

@@ -1,7 +1,7 @@
 """Python's audit events that the user's code raises: files, processes, sockets, threads, frames.
 
 A hook cannot be taken out again (``sys.addaudithook``), so there is one a process, which is idle
-while nobody watches. Native code raises no events.
+while they are not watched. Native code raises no events.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def observed(module_file: str, model: Any = None) -> Iterator[Seen]:
 
 
 def warm_up() -> None:
-    """Do once in the parent of performers what each would do again: imports that torch puts off,
+    """Do once in the parent of runners what each runner would repeat: deferred imports of torch,
     names to look up."""
     with observed(os.devnull):
         torch.zeros(1)

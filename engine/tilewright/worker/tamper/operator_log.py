@@ -105,5 +105,5 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
 
 
 def size_of(tensor: torch.Tensor) -> int:
-    """Bytes of a tensor's elements; 0 where they do not lie one beside the other."""
+    """Bytes of a tensor's elements; 0 where they do not lie one next to the other."""
     return int(tensor.numel() * tensor.element_size()) if tensor.layout == torch.strided else 0

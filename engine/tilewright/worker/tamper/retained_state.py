@@ -244,7 +244,7 @@ def _function_parts(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _kernel_parts(kernel: Any) -> Iterator[tuple[str, Any]]:
-    """What somebody hung on a kernel, beside what Triton keeps there."""
+    """Attributes of a kernel that Triton did not set."""
     yield ".fn", kernel.fn
     known = _names_in(kernel.__class__)
     for name, one in list(vars(kernel).items()):

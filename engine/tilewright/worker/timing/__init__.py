@@ -1,9 +1,9 @@
-"""Timing a candidate against its original: a performer that runs both, a judge that asks for it.
+"""Timing of a candidate against its original, by a runner with both and a coordinator.
 
-The performer (``contest.Contest``) holds both versions in one process and answers messages; the
-judge (``conducting.conduct``) draws the order and the contents of the inputs, keeps the time by its
-own clock, decides when to stop (``sequential``), and has outputs of timed calls checked. "A" is the
-original, "B" the candidate. Messages, each with its answer:
+The runner (``paired_runner.Contest``) holds both versions in one process and answers messages; the
+coordinator (``controller.conduct``) draws the order and the contents of the inputs, keeps the time
+by its own clock, decides when to stop (``sequential``), and has outputs of timed calls checked. "A"
+is the original, "B" the candidate. Messages, each with its answer:
 
 ``time.prepare``: repeats?, in_place?, plan?, graphs=false, flush_bytes?, reload=false -> device,
 driver, clock_note, repeats, sets, keeps, output_bytes, in_place, host_us ``{A, B}`` (to hand one
@@ -17,7 +17,7 @@ limit).
 ``fresh.turn_of(turn, set)``; the device is idle when it answers.
 
 ``time.block``: order (such as "ABBA") -> us (a call, for each letter), gaps_us (before each: cache
-flush and delay), span_us (all of it, by events), wall_us (the same by the performer's clock), kept
+flush and delay), span_us (all of it, by events), wall_us (the same by the runner's clock), kept
 (which of B's calls, counted from 0 in the block, still have their outputs). A letter is
 ``repeats`` calls in a row; call ``n`` of a version gets set ``n % sets``.
 

@@ -1,8 +1,8 @@
-"""Whether clocks agree: a performer's events against wall clocks, its own and the judge's.
+"""Whether clocks agree: a runner's events against wall clocks, its own and the coordinator's.
 
 What this finds: events that were patched, work on streams that events do not see, work put off
 until after the end event. What it does not: differences below the slack, and hidden work that fits
-into the time the host takes to hand calls over, or that the performer's process hides from a wait
+into the time the host takes to hand calls over, or that the runner's process hides from a wait
 for its whole device. Pure; times in microseconds.
 """
 

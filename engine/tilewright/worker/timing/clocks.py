@@ -236,7 +236,7 @@ class HostClock:
 
 
 def _driver(device: str) -> str:
-    """The driver's version, as far as it can be told without its tools; "" where it cannot."""
+    """The driver's version, as far as it can be derived without its tools; "" where it cannot."""
     file = Path("/proc/driver/nvidia/version")
     if device.startswith("cuda") and torch.version.hip is None and file.is_file():
         return file.read_text().partition("\n")[0].partition(":")[2].strip()

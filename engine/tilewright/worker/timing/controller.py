@@ -1,4 +1,4 @@
-"""The judge's side of timing: asks a performer for blocks until the samples say enough."""
+"""The coordinator's side of timing: request blocks of a runner until the samples decide."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def conduct(
 ) -> dict[str, Any]:
     """Time a candidate against its original; the answer is JSON.
 
-    ``ask`` sends a message to the performer that holds both, and waits. ``verify`` gets the turn
+    ``ask`` sends a message to the runner that holds both, and waits. ``verify`` gets the turn
     of a timed call (``fresh.refreshed(inputs, turn, plan)`` are its inputs) and the manifest of its
     outputs, and says what is wrong with them. ``clean`` measures the original by itself again; it
     is asked where the original seems slow in the candidate's company, for the device itself may
@@ -51,7 +51,7 @@ def conduct(
     for outputs), plan, graphs, flush_bytes, reload, blocks (exactly so many, without stopping
     early), verified (calls to check: 2, or 1 with large outputs), batches (true: the cross-check;
     "gains": not of what is not faster, which nobody will believe to be), raw (all single times as
-    well), again (the same performer is asked for another contest, so it does not end).
+    well), again (the same runner is asked for another contest, so it does not end).
 
     Returns: noise (the floor that was used; None: not measured), survey (where it was measured
     now), duration (class), driver, blocks ``[[original_us, candidate_us]]``, logs, verdict
@@ -62,7 +62,7 @@ def conduct(
     sets, device, clock_note, seconds, phases (seconds of each).
 
     Raises:
-        ValueError, KeyError, TypeError: the performer's answers make no sense.
+        ValueError, KeyError, TypeError: the runner's answers are invalid.
     """
     began = time.perf_counter()
     session = Session(ask, spec, random.Random(spec.get("seed") or random.SystemRandom().random()))
@@ -155,7 +155,7 @@ def _one_block(session: Session) -> int:
     """Fresh inputs and one block in an order drawn for it; its turn."""
     turn, order = _turn(session), _order(session)
     session.ask({"do": "time.fresh", "turn": turn}, TIMEOUT_S)
-    # The performer runs code under test and reports its own event times. The judge measures the
+    # The runner runs code under test and reports its own event times. The coordinator measures the
     # same block by its own clock, which bounds what the events can claim.
     began = time.perf_counter()
     reply = session.ask({"do": "time.block", "order": order}, TIMEOUT_S)
@@ -224,7 +224,7 @@ def _turn(session: Session) -> int:
 
 
 def cross_check(session: Session) -> tuple[dict[str, Any], list[str]]:
-    """The candidate's clocks against the judge's; the original's where it has no clean time."""
+    """Compare the candidate's clocks with the coordinator's, else the original's clocks."""
     wall: dict[str, Any] = {}
     faults: list[str] = []
     for letter in "B" if session.spec.get("original_us") else "AB":
@@ -245,7 +245,7 @@ def cross_check(session: Session) -> tuple[dict[str, Any], list[str]]:
 
 
 def slowed(session: Session, clean: Callable[[], float] | None) -> list[str]:
-    """Whether the original takes longer beside the candidate than by itself."""
+    """Whether the original takes longer next to the candidate than alone."""
     alone = session.spec.get("original_us")
     beside = statistics.median(session.times("A"))
     most = 1 + _CLEAN_MARGIN + session.floor

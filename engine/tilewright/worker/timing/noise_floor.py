@@ -1,4 +1,4 @@
-"""The noise floor: how far a kernel strays from itself on a device; and an original's clean time.
+"""The noise floor: differences of a kernel from itself on a device; an original's clean time.
 
 Each session loads the same text twice, anew: two modules, two copies of the code at addresses of
 their own, timed like an original and its candidate.
@@ -33,7 +33,7 @@ _STUDENT = {4: 4.604, 5: 4.032, 6: 3.707, 7: 3.499, 8: 3.355, 9: 3.250, 10: 3.16
 def survey(ask: Ask, spec: Mapping[str, Any], sessions: int = SESSIONS) -> dict[str, Any]:
     """Sessions of the original against itself.
 
-    ``ask`` reaches a performer whose contest can load, and loads the original twice.
+    ``ask`` reaches a runner whose contest can load, and loads the original twice.
 
     Returns: floor, logs (of the ratios), errors (standard, of each), original_us, device, driver,
     duration, seconds.
@@ -67,7 +67,7 @@ def survey(ask: Ask, spec: Mapping[str, Any], sessions: int = SESSIONS) -> dict[
 def clean_time(ask: Ask, spec: Mapping[str, Any]) -> float:
     """Microseconds a call of the original with no candidate in its process.
 
-    ``ask`` reaches a performer whose contest holds the original alone.
+    ``ask`` reaches a runner whose contest holds the original alone.
     """
     told = conduct(ask, {**spec, "blocks": CLEAN_BLOCKS, "batches": False, "noise": 0.0}, None)
     return min(float(told["original_us"]), float(told["candidate_us"]))

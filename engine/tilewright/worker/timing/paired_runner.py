@@ -1,4 +1,4 @@
-"""The performer's side of timing: two versions in one process, run as the judge's messages say."""
+"""The runner's side of timing: run two versions in one process by the coordinator's messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _perf_counter = time.perf_counter
 
 
 class Contest:
-    """Original ("A") and candidate ("B") on the same inputs; answers the judge's messages.
+    """Original ("A") and candidate ("B") on the same inputs; answers the coordinator's messages.
 
     ``load``: makes both anew, (original, candidate); used at once where there are no ``versions``,
     and again for each ``time.prepare`` with ``reload``. Without a candidate "B" is the original.

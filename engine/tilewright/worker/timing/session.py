@@ -24,7 +24,7 @@ _KEPT = (
 
 @dataclass
 class Session:
-    """What the performer said and what the judge's clock did."""
+    """The runner's answers and the readings of the coordinator's clock."""
 
     ask: Ask
     spec: Mapping[str, Any]

@@ -1,7 +1,8 @@
-"""What a performer's answers look like: one of another shape is refused where it is read.
+"""Checks of a runner's answers: an answer of another shape is refused when it is read.
 
-A candidate shares its process with the performer and may write what it likes. Whatever passes here
-can be used without a look at each field, so that what goes wrong later is the judge's own fault.
+A candidate shares its process with the runner and may write what it likes. Whatever passes here
+can be used without a look at each field, so that what goes wrong later is the coordinator's own
+fault.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the original and its reference make of a check: the judge's measure, kept between trials."""
+"""Results of the original and its reference for a check, which the coordinator keeps."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ class Originals:
     Attributes:
         device: where they run.
         folder: the judge's own, for inputs and weights.
-        start: starts a performer that lives until it is closed.
+        start: starts a runner that lives until it is closed.
         kept_bytes: of files of inputs that no check uses at present.
-        lock: to be held while one of the performers that are kept is asked anything.
+        lock: to be held while one of the runners that are kept is asked anything.
     """
 
     device: str
@@ -132,7 +132,7 @@ class Originals:
     kept_bytes: int = _KEPT_FILES
     lock: threading.RLock = field(default_factory=threading.RLock)
     _numbers: Callable[[], int] = field(default_factory=lambda: itertools.count().__next__)
-    _performers: OrderedDict[str, Handle] = field(default_factory=OrderedDict)
+    _runners: OrderedDict[str, Handle] = field(default_factory=OrderedDict)
     _bases: OrderedDict[str, Base] = field(default_factory=OrderedDict)
     _inputs: OrderedDict[str, InputFiles] = field(default_factory=OrderedDict)
     _weights: OrderedDict[str, dict[str, Any]] = field(default_factory=OrderedDict)
@@ -158,8 +158,8 @@ class Originals:
             self.lock.release()
 
     def original(self, job: TrialJob) -> Handle:
-        """The performer of a job's original."""
-        return self.performer(runner_of(job, job["original"]))
+        """The runner of a job's original."""
+        return self.runner(runner_of(job, job["original"]))
 
     def unsteady(self, job: TrialJob, check: Check, base: Base) -> str:
         """That the original, asked once more, gives something else on the same inputs; or nothing.
@@ -274,8 +274,8 @@ class Originals:
                 contiguous=True,
             )  # fmt: skip
             try:
-                performer = self._reference(job)
-                oracle, noisy = self._with_nudged(performer, base, message, _NUDGES * bool(upwards))
+                runner = self._reference(job)
+                oracle, noisy = self._with_nudged(runner, base, message, _NUDGES * bool(upwards))
             except RunnerEndedError as error:
                 told = f"reference {name}{how}: {error}"
                 continue
@@ -299,61 +299,61 @@ class Originals:
         finite among the inputs, or in one of them."""
         with self.lock:
             if oracle and base.asked:
-                performer, message = self._reference(job), base.asked
+                runner, message = self._reference(job), base.asked
             else:
-                performer, message = self.original(job), message_of(_of_original(check))
+                runner, message = self.original(job), message_of(_of_original(check))
             filled = message_of(message, fill=number, filled_input=only)
-            return self.results(performer, base, filled, _FIRST_CALL_S)
+            return self.results(runner, base, filled, _FIRST_CALL_S)
 
     def reference_results(self, job: TrialJob, base: Base, check: Check) -> Results:
         """What the reference gives in its own precision."""
         return self.results(self._reference(job), base, message_of(check), _FIRST_CALL_S)
 
     def _reference(self, job: TrialJob) -> Handle:
-        """The performer of a job's reference."""
-        return self.performer(_reference_of(job))
+        """The runner of a job's reference."""
+        return self.runner(_reference_of(job))
 
     def _with_nudged(
-        self, performer: Handle, base: Base, message: Message, nudges: int
+        self, runner: Handle, base: Base, message: Message, nudges: int
     ) -> tuple[Results, tuple[Results, ...]]:
         """What the oracle gives, and on inputs off by an ulp, so often: no order of computation
         avoids what that changes."""
         nudged = message_of(message, nudges=list(range(nudges)))
-        oracle, *noisy = self._every(performer, base, nudged, _FIRST_CALL_S)
+        oracle, *noisy = self._every(runner, base, nudged, _FIRST_CALL_S)
         return oracle, tuple(noisy)
 
-    def results(self, performer: Handle, base: Base, message: Message, timeout_s: float) -> Results:
-        """What a performer gives on the inputs of a base."""
-        return self._every(performer, base, message, timeout_s)[0]
+    def results(self, runner: Handle, base: Base, message: Message, timeout_s: float) -> Results:
+        """What a runner gives on the inputs of a base."""
+        return self._every(runner, base, message, timeout_s)[0]
 
     def _every(
-        self, performer: Handle, base: Base, message: Message, timeout_s: float
+        self, runner: Handle, base: Base, message: Message, timeout_s: float
     ) -> list[Results]:
         """The same, and what it gives for each of the message's ``nudges``."""
         try:
-            reply: Called = self.asked(performer, base, message_of(message, do="call"), timeout_s)
-            with performer.answering():
-                return [self._read(performer, each) for each in (reply, *reply.pop("nudged", ()))]
+            reply: Called = self.asked(runner, base, message_of(message, do="call"), timeout_s)
+            with runner.answering():
+                return [self._read(runner, each) for each in (reply, *reply.pop("nudged", ()))]
         finally:
-            if not message.get("keep_state") or not performer.alive:
-                performer.clear()
+            if not message.get("keep_state") or not runner.alive:
+                runner.clear()
 
-    def _read(self, performer: Handle, reply: Called) -> Results:
-        reply["outputs"] = owned(reply["outputs"], performer.outbox)
-        reply["changed_inputs"] = owned(reply["changed_inputs"], performer.outbox)
+    def _read(self, runner: Handle, reply: Called) -> Results:
+        reply["outputs"] = owned(reply["outputs"], runner.outbox)
+        reply["changed_inputs"] = owned(reply["changed_inputs"], runner.outbox)
         return results.read(answers.of_call(reply), place_of(self.device))
 
-    def asked(self, performer: Handle, base: Base, message: Message, timeout_s: float) -> Any:
+    def asked(self, runner: Handle, base: Base, message: Message, timeout_s: float) -> Any:
         """Its answer about the inputs of a base, whose files it has until it is cleared."""
-        performer.calls += 1
-        lent: More = {"inputs": performer.place(base.inputs), "number": performer.calls}
-        lent["state"] = performer.place(base.state) if base.state else None
+        runner.calls += 1
+        lent: More = {"inputs": runner.place(base.inputs), "number": runner.calls}
+        lent["state"] = runner.place(base.state) if base.state else None
         if "second" in message:
-            lent["second"] = performer.place(message["second"])
+            lent["second"] = runner.place(message["second"])
         try:
-            return performer.ask(message_of(message, **lent), timeout_s)
+            return runner.ask(message_of(message, **lent), timeout_s)
         except RunnerEndedError:
-            performer.clear()
+            runner.clear()
             raise
 
     def inputs(self, job: TrialJob, check: Check) -> InputFiles:
@@ -378,37 +378,37 @@ class Originals:
 
     def _made(self, job: TrialJob, case: Any, seed: int, values: str) -> dict[str, Any]:
         """Inputs that the problem's own file makes."""
-        performer = self.performer(runner_of(job, job["inputs_from"]))
+        runner = self.runner(runner_of(job, job["inputs_from"]))
         message = {"do": "inputs", "case": case, "seed": seed, "values": values}
         try:
-            reply = performer.ask(message, _FIRST_CALL_S)
-            return tensor_files.load(owned(reply["inputs"], performer.outbox))
+            reply = runner.ask(message, _FIRST_CALL_S)
+            return tensor_files.load(owned(reply["inputs"], runner.outbox))
         finally:
-            performer.clear()
+            runner.clear()
 
     def _kept_state(
-        self, state: Entries | None, performer: Handle, seed: int | None, case: str
+        self, state: Entries | None, runner: Handle, seed: int | None, case: str
     ) -> Entries | None:
         """Weights that an original was built with, for its candidates; with a seed, others."""
         if not state:
-            performer.clear()
+            runner.clear()
             return None
-        values = tensor_files.load(owned(state, performer.outbox))
+        values = tensor_files.load(owned(state, runner.outbox))
         if is_on_host(self.device):
             self._weights[case] = {name: tensor_files.own(value) for name, value in values.items()}
             while len(self._weights) > _KEPT_WEIGHTS:
                 self._weights.popitem(last=False)
         values = values if seed is None else weights.varied(values, seed)
-        kept = self._saved_state(values, performer)
-        performer.clear()
+        kept = self._saved_state(values, runner)
+        runner.clear()
         return kept
 
-    def _saved_state(self, values: dict[str, Any], performer: Handle) -> Entries:
-        folder = self.folder / f"state-{performer.key}-{performer.calls}"
+    def _saved_state(self, values: dict[str, Any], runner: Handle) -> Entries:
+        folder = self.folder / f"state-{runner.key}-{runner.calls}"
         return tensor_files.save(values, str(folder), "state")
 
-    def performer(self, job: RunnerJob) -> Handle:
-        """A performer that is kept, and ready."""
+    def runner(self, job: RunnerJob) -> Handle:
+        """A runner that is kept, and ready."""
         handle = self._started(job)
         if handle.preparing:
             handle.preparing = False
@@ -416,17 +416,17 @@ class Originals:
         return handle
 
     def _started(self, job: RunnerJob) -> Handle:
-        """A performer that is kept; started, and told to prepare, when it is not there."""
+        """A runner that is kept; started, and told to prepare, when it is not there."""
         key = json.dumps([job["module"], job.get("entry")], sort_keys=True)
-        handle = self._performers.get(key)
+        handle = self._runners.get(key)
         if handle is None or not handle.alive:
             if handle is not None:
                 handle.close()
-            handle = self._performers[key] = self.start(job, 0.0)
+            handle = self._runners[key] = self.start(job, 0.0)
             handle.prepare()
-        self._performers.move_to_end(key)
-        while len(self._performers) > _KEPT_PERFORMERS:
-            _, oldest = self._performers.popitem(last=False)
+        self._runners.move_to_end(key)
+        while len(self._runners) > _KEPT_PERFORMERS:
+            _, oldest = self._runners.popitem(last=False)
             oldest.close()
         return handle
 
@@ -458,13 +458,13 @@ def with_config(check: Check, config: int) -> Message:
 
 def runner_of(job: TrialJob, module: str) -> RunnerJob:
     """What a runner of one file of a trial is started with."""
-    return cast("RunnerJob", {**job["performer"], "module": module})
+    return cast("RunnerJob", {**job["runner"], "module": module})
 
 
 def _reference_of(job: TrialJob) -> RunnerJob:
     """What a job's reference is started with; what its file does beside computing is no matter."""
     assert job["reference"] is not None
-    return cast("RunnerJob", {**job["performer"], **job["reference"], "observe": False})
+    return cast("RunnerJob", {**job["runner"], **job["reference"], "observe": False})
 
 
 def message_of(check: Check | Message, **more: Unpack[More]) -> Message:

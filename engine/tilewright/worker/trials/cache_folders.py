@@ -1,4 +1,4 @@
-"""Triton's caches of a judge's processes: no version writes where a stranger reads."""
+"""Triton's caches of a coordinator's processes: each version writes only to a cache of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Caches:
-    """Folders below a judge's own; each gives the fields of a job that ``confine`` goes by.
+    """Folders below a coordinator's own; each gives the fields of a job that ``confine`` goes by.
 
     What runs on the host compiles nothing, and finds nothing.
     """

@@ -87,7 +87,7 @@ def main(job: CoordinatorJob, parent: int) -> None:
 class _Trial:
     """A trial that waits for its candidate to be imported and compiled, or is being heard.
 
-    ``compilers``: performers of the candidate that fill its cache beside it; ``rest``: those that
+    ``compilers``: runners of the candidate that fill its cache beside it; ``rest``: those that
     do so for checks which come after the time is taken.
     """
 
@@ -124,11 +124,11 @@ class Coordinator:
         self._folder = folder / f"judge-{os.getpid()}"
         self._folder.mkdir(mode=0o700)
         self._caches = Caches(device, self._folder)
-        self._performers = RunnerPool(wire, self._folder)
+        self._runners = RunnerPool(wire, self._folder)
         self._trials: list[_Trial] = []
         self._target = measure.target_of(device) if device.startswith("cuda") else None
         self._originals = Originals(device, self._folder / "kept", self._start_original)
-        self._watching = Watching(self._folder, self._performers)
+        self._watching = Watching(self._folder, self._runners)
         self._turns = Turns()
         self._begun: set[str] = set()
         # In the interpreter a second hearing would take the first one's processor.
@@ -166,14 +166,14 @@ class Coordinator:
         if "trial" in message:
             self._admit(message)
         elif "begun" in message:
-            self._performers.has_begun(message)
+            self._runners.has_begun(message)
         elif "ended" in message:
-            self._performers.has_ended(message)
+            self._runners.has_ended(message)
         elif "cancel" in message:
             for trial in self._trials[:]:
                 if trial.number == message["cancel"]:
                     trial.cancelled = True
-                    self._performers.end(trial.candidate.key, ERROR, "was cancelled")
+                    self._runners.end(trial.candidate.key, ERROR, "was cancelled")
 
     def _admit(self, message: dict[str, Any]) -> None:
         job: TrialJob = message["job"]
@@ -184,7 +184,7 @@ class Coordinator:
             told["baseline"] = job["timing"]["baseline"]
         kept = (job["original"], told.get("baseline"))
         told = {**told, **self._caches.of_candidate(message["trial"], *kept)}
-        candidate = self._performers.start(told, timeout_s, CandidateEndedError)
+        candidate = self._runners.start(told, timeout_s, CandidateEndedError)
         trial = _Trial(message["trial"], job, told, candidate, time.monotonic() + timeout_s)
         self._trials.append(trial)
         with contextlib.suppress(OSError):  # one that is gone is noticed when it is looked at
@@ -211,15 +211,15 @@ class Coordinator:
                         return
 
     def _start_original(self, job: RunnerJob, timeout_s: float) -> Handle:
-        """A performer that is kept."""
-        return self._performers.start({**job, **self._caches.of_kept(job["module"])}, timeout_s)
+        """A runner that is kept."""
+        return self._runners.start({**job, **self._caches.of_kept(job["module"])}, timeout_s)
 
     def _compilers(self, told: RunnerJob, checks: list[Check], timeout_s: float) -> list[Handle]:
         """Start to compile for checks, in processes of their own; none where nothing compiles."""
         started = []
         for share in precompilation.shares(checks, _COMPILERS) if self._target is not None else ():
             few: RunnerJob = {**told, "compiles": True, "processes": _OF_A_COMPILER}
-            compiler = self._performers.start(few, timeout_s)
+            compiler = self._runners.start(few, timeout_s)
             started.append(compiler)
             with contextlib.suppress(OSError):  # one that could not be forked; nobody depends on it
                 compiler.wire.send({"do": "compile", "checks": share, "target": self._target})
@@ -252,19 +252,19 @@ class Coordinator:
         never end."""
         if time.monotonic() - trial.asked < _READY_S:
             return
-        for performer in (trial.candidate, *trial.compilers):
-            if performer.alive and (why := performer.patience.exceeded(_READY_S)):
+        for runner in (trial.candidate, *trial.compilers):
+            if runner.alive and (why := runner.patience.exceeded(_READY_S)):
                 told = f"did not get ready within {why} and was stopped"
-                self._performers.end(performer.key, TIMEOUT, told)
+                self._runners.end(runner.key, TIMEOUT, told)
 
     def _judge(self, trial: _Trial) -> None:
         """Hear a trial and answer it, in a thread of its own."""
         answer = self._hear(trial)
         if trial.cancelled:
             answer = _answer(ERROR, "was cancelled")
-        self._performers.tell({"answer": trial.number, **answer})
-        for performer in (trial.candidate, *trial.compilers, *trial.rest):
-            performer.close()
+        self._runners.tell({"answer": trial.number, **answer})
+        for runner in (trial.candidate, *trial.compilers, *trial.rest):
+            runner.close()
         self._caches.forget(trial.number)
         self._trials.remove(trial)
         self._bell.send(b"!")

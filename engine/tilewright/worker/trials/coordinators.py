@@ -41,7 +41,7 @@ class _Court:
     folder: Path
     process: int = 0
     trials: dict[int, Deliver] = field(default_factory=dict)
-    performers: dict[str, int] = field(default_factory=dict)
+    runners: dict[str, int] = field(default_factory=dict)
 
 
 class Coordinators:
@@ -78,7 +78,7 @@ class Coordinators:
     @property
     def processes(self) -> set[int]:
         """Coordinators and their runners."""
-        return {p for court in self._courts for p in (court.process, *court.performers.values())}
+        return {p for court in self._courts for p in (court.process, *court.runners.values())}
 
     def take(self, peer: Peer, request: Request, deliver: Deliver) -> int:
         """Hand a trial to the peer's coordinator of its device; returns its number."""
@@ -93,7 +93,7 @@ class Coordinators:
         return self._next
 
     def cancel(self, trial: int) -> None:
-        """Have a trial stopped; whoever asked gets the answer."""
+        """Have a trial stopped; the client that asked gets the answer."""
         for court in self._courts:
             if trial in court.trials:
                 self._put(court.line, {"cancel": trial})
@@ -128,14 +128,14 @@ class Coordinators:
         key, channel = message["perform"], court.line.descriptors.popleft()
 
         def ended(answer: Answer) -> None:
-            court.performers.pop(key, None)
+            court.runners.pop(key, None)
             told = {name: answer.get(name) for name in ("status", "message", "output")}
             self._put(court.line, {"ended": key, **told})
 
         try:
             limit_s = message["timeout_s"] or _FOREVER_S
             process = self._fork(message["job"], limit_s, ended, channel, court.environment)
-            court.performers[key] = process
+            court.runners[key] = process
             self._put(court.line, {"begun": key, "process": process})
         except OSError as error:
             text = f"no process could be started for it: {error.strerror or error}"
@@ -146,7 +146,7 @@ class Coordinators:
             os.close(channel)
 
     def _stop(self, court: _Court, message: Any) -> None:
-        process = court.performers.get(message["kill"])
+        process = court.runners.get(message["kill"])
         if process is not None:
             self._kill(process, message["status"], message["message"])
 
@@ -174,7 +174,7 @@ class Coordinators:
         """End the runners of a coordinator that is gone, and answer its trials."""
         self._courts.remove(court)
         court.line.gone = True
-        for process in list(court.performers.values()):
+        for process in list(court.runners.values()):
             self._kill(process, LOST, "its coordinator has ended")
         shutil.rmtree(court.folder / f"judge-{court.process}", ignore_errors=True)
         text = (

@@ -31,7 +31,7 @@ class Turns:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Have the device while nobody else of this judge's computes there."""
+        """Hold the device while no other process of this coordinator computes on it."""
         with self._changed:
             self._alone += 1
             self._changed.wait_for(lambda: not self._timing and not self._beside)

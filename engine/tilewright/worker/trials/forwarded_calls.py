@@ -175,7 +175,7 @@ class _Process:
 
 
 def _serve(end: socket.socket, job: TestsJob, parent: int) -> NoReturn:
-    """Answer until nobody asks; with no descriptor but the socket and where output goes."""
+    """Answer until requests end; the only descriptors are the socket and the output."""
     try:
         confinement.die_with_parent(parent)
         kept = end.fileno()

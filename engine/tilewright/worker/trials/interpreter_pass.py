@@ -38,15 +38,15 @@ class Watched:
 
 
 class Watching:
-    """The interpreter beside a device; may be used from several threads.
+    """The interpreter pass in addition to a device; may be used from several threads.
 
     Args:
-        folder: the judge's.
-        performers: where processes come from.
+        folder: the coordinator's.
+        runners: the pool that starts processes.
     """
 
-    def __init__(self, folder: Path, performers: RunnerPool) -> None:
-        self._performers = performers
+    def __init__(self, folder: Path, runners: RunnerPool) -> None:
+        self._runners = runners
         self._caches = Caches(INTERPRETER, folder)
         self._originals = Originals(INTERPRETER, folder / "watched", self._start)
 
@@ -54,7 +54,7 @@ class Watching:
         """Hold the memory accesses of a trial's candidate against its original's, as the job's
         ``watched`` says; ``deadline`` of ``time.monotonic``."""
         told = job["watched"]
-        asked: TrialJob = {**job, "reference": None, "performer": told["performer"]}
+        asked: TrialJob = {**job, "reference": None, "runner": told["runner"]}
         found = Watched()
         left = max(1.0, deadline - time.monotonic())
         runner = {**runner_of(asked, job["candidate"]), "allow": job.get("allow") or ()}
@@ -74,7 +74,7 @@ class Watching:
         check: Check,
         found: Watched,
     ) -> None:
-        """What a tuner could choose on the device beside the first, which has been watched."""
+        """Configurations that a tuner could choose on the device, except the observed first."""
         for config in range(1, found.configs):
             base = self._originals.base(asked, check)
             self._watch(candidate, base, with_config(check, config), found)
@@ -107,4 +107,4 @@ class Watching:
         ends: type[RunnerEndedError] = RunnerEndedError,
     ) -> Handle:  # fmt: skip
         cached = self._caches.of_kept(job["module"])
-        return self._performers.start({**job, **cached}, timeout_s, ends)
+        return self._runners.start({**job, **cached}, timeout_s, ends)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def of_check(check: Check, base: Base, notes: list[str]) -> Record:
-    """What a person may want to know of a check beside its figures."""
+    """What a person may want to know of a check next to its figures."""
     case = check["case"]
     record: Record = {
         "name": check["name"],

@@ -128,12 +128,12 @@ def _message(pair: Pair, second: Base, device: str) -> Message:
 
 
 def _wrong(
-    originals: Originals, performer: Handle, message: Message, pair: Pair,
+    originals: Originals, runner: Handle, message: Message, pair: Pair,
     bases: tuple[Base, Base],
 ) -> tuple[str | None, int, Facts]:  # fmt: skip
     """(what is wrong, how many calls were made, what was seen in some of them)."""
-    reply: Replied = originals.asked(performer, bases[0], message, _TIMEOUT_S)
-    with performer.answering():
+    reply: Replied = originals.asked(runner, bases[0], message, _TIMEOUT_S)
+    with runner.answering():
         answers.of_repeat(reply)
     calls, facts = int(reply["calls"]), reply["facts"]
     said = (
@@ -144,7 +144,7 @@ def _wrong(
     try:
         for manifest, which, what in said:
             base = bases[which]
-            given = _read(manifest, performer, base, originals.device)
+            given = _read(manifest, runner, base, originals.device)
             assert base.oracle is not None
             oracle, own = base.oracle.returned, base.own.returned if base.own else None
             noisy = tuple(one.returned for one in base.noisy)
@@ -152,15 +152,15 @@ def _wrong(
             if wrong is not None:
                 return f"{what}: {wrong}", calls, facts
     finally:
-        performer.clear()
+        runner.clear()
     return None, calls, facts
 
 
-def _read(manifest: Entries, performer: Handle, base: Base, device: str) -> Results:
+def _read(manifest: Entries, runner: Handle, base: Base, device: str) -> Results:
     assert base.original is not None
     place = place_of(device)
-    with performer.answering():
-        entries = owned(manifest, performer.outbox)
+    with runner.answering():
+        entries = owned(manifest, runner.outbox)
         values = tuple(tensor_files.load_entry(entry, place) for entry in entries)
     names = tuple(str(entry["name"]) for entry in entries)
     return Results(names, values, {"output_tree": base.original.tree})

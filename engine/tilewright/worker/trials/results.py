@@ -1,4 +1,4 @@
-"""What a call gave, on the judge's device; and what is wrong with it."""
+"""Results of a call on the coordinator's device, and their faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Fault = str
 @dataclass(frozen=True)
 class Results:
     """A call's outputs, then changed inputs, then changed weights and buffers of a module; and what
-    the performer told beside."""
+    the runner told beside."""
 
     names: tuple[str, ...]
     values: tuple[Any, ...]
@@ -79,7 +79,7 @@ class Results:
 
 
 def read(reply: Called, place: str) -> Results:
-    """Load a reply's outputs to where the judge compares them."""
+    """Load a reply's outputs to where the coordinator compares them."""
     entries = [*reply["outputs"], *reply["changed_inputs"]]
     told = cast(
         "Called", {k: v for k, v in reply.items() if k not in ("outputs", "changed_inputs")}

@@ -6,10 +6,11 @@ Each message has ``do``:
 - ``compile``: checks, target ``[backend, arch]`` -> notes, reached: import the file and compile
   what the checks launch, as far as that can be done without calling; the device is left alone.
   ``reached``: when it got how far, by ``time.monotonic`` of its host.
-- ``call``: what a ``run`` job has besides module, entry and device, and ``number``, after which its
-  outputs are filed -> what such a job gives. Also turn, plan (contents, ``timing.fresh``), layout,
-  observe (``facts``, ``honesty``), skip_launches, launch_options, nudges (seeds: the same call
-  once more for each, on inputs that are off by an ulp -> nudged, a value each).
+- ``call``: what a ``run`` job has in addition to module, entry and device, and ``number``, after
+  which its outputs are filed -> what such a job gives. Also turn, plan (contents,
+  ``timing.fresh``), layout, observe (``facts``, ``honesty``), skip_launches, launch_options, nudges
+  (seeds: the same call once more for each, on inputs that are off by an ulp -> nudged, a value
+  each).
 - ``repeat``: see ``repeating``.
 - ``inputs``: case, seed, values -> inputs (manifest), of a file that makes its own.
 - ``time.open``: case, inputs, state?, baseline? (path; the version itself where it is left out),

@@ -99,8 +99,8 @@ def _timed(told: TimedCase) -> Check:
     return {**told["check"], "seed": 0}
 
 
-def _open(originals: Originals, performer: Handle, base: Base, message: Message) -> None:
-    originals.asked(performer, base, message_of(message, do="time.open"), _OPEN_S)
+def _open(originals: Originals, runner: Handle, base: Base, message: Message) -> None:
+    originals.asked(runner, base, message_of(message, do="time.open"), _OPEN_S)
 
 
 class _Alone:
@@ -134,14 +134,14 @@ class _Alone:
             return survey(self._opened(twice=True), self._spec)
 
     def _opened(self, *, twice: bool) -> Ask:
-        performer = self._originals.performer(self._job)
-        _open(self._originals, performer, self._base, message_of(self._check, twice=twice))
-        performer.clear()
-        return performer.ask
+        runner = self._originals.runner(self._job)
+        _open(self._originals, runner, self._base, message_of(self._check, twice=twice))
+        runner.clear()
+        return runner.ask
 
 
 class _Verify:
-    """Checks the outputs of a timed call on the judge's own knowledge of its inputs."""
+    """Compares outputs of a timed call with results for the coordinator's own inputs."""
 
     def __init__(
         self, originals: Originals, candidate: Handle, job: TrialJob,

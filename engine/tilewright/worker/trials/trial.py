@@ -64,16 +64,16 @@ _NO_GRADIENTS = (
 
 
 class NotJudgedError(Exception):
-    """What the interpreter cannot run is not judged there, whoever wrote it."""
+    """The interpreter cannot run a part of the original or of the candidate: no verdict."""
 
 
 class Hearing:
-    """What the judge makes of one candidate.
+    """One candidate's trial in the coordinator.
 
     Args:
-        candidate: its performer, which has been told to prepare.
+        candidate: its runner, which is preparing.
         job: the ``trial`` job (``protocol``).
-        deadline: of ``time.monotonic``, when nobody waits any longer.
+        deadline: of ``time.monotonic``, when no caller waits any longer.
         compile_rest: compiles for further checks, and waits until that is done.
         watching: looks at what a device does not show.
     """
@@ -108,10 +108,10 @@ class Hearing:
         self._interpreted = batched_launch.Tally()
 
     def value(self, prepared: Prepared | None, failed: Exception | None) -> Found:
-        """The trial's value: ``fault`` is what a person is told, None where nothing was found;
+        """The trial's value: ``fault`` is the message for a person, None if there is none;
         ``unjudged`` is there where the interpreter cannot run it, and says why.
 
-        Raises BrokenOffError, HarnessError or RunnerEndedError (of another performer than the
+        Raises BrokenOffError, HarnessError or RunnerEndedError (of another runner than the
         candidate's) where nothing can be said of the candidate.
         """
         if failed is not None and not isinstance(failed, CandidateEndedError):
@@ -133,7 +133,7 @@ class Hearing:
             fault, found["unjudged"] = None, str(error)
         finally:
             self._ahead.shutdown()
-            # Of a candidate that is refused nobody waits for what the interpreter says.
+            # Of a candidate that is refused no caller waits for what the interpreter says.
             self._aside.shutdown(wait=False, cancel_futures=True)
         found["checked_s"] = time.monotonic() - start
         if self._job["device"] == INTERPRETER:
@@ -428,12 +428,12 @@ class Hearing:
                 base.skipped = self._share(original, base, check, base.original)
         return {"original": base.skipped, "candidate": own}
 
-    def _share(self, performer: Handle, base: Base, check: Check, real: Results | None) -> float:
+    def _share(self, runner: Handle, base: Base, check: Check, real: Results | None) -> float:
         """Of ``real``, what a call gives whose launches do nothing; 0 where it fails: host code
         that needs its kernels' results tells nothing."""
         message = message_of(check, skip_launches=True, guard=False)
         try:
-            empty = self._originals.results(performer, base, message, _PATIENCE_S)
+            empty = self._originals.results(runner, base, message, _PATIENCE_S)
         except RunnerEndedError:
             return 0.0
         if real is None:

@@ -235,7 +235,7 @@ def _training(model: Any, *, wanted: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _seen(job: Mapping[str, Any], model: Any) -> Iterator[tamper.Seen | None]:
-    """What the call does beside its result, where that is asked for."""
+    """Side effects of the call, if they are requested."""
     with contextlib.ExitStack() as stack:
         if job.get("skip_launches"):
             stack.enter_context(tamper.launches_skipped())
@@ -400,7 +400,7 @@ def changed_inputs(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[
 
 
 def tensors_of(model: Any, *, own: bool = False) -> dict[str, Any]:
-    """A model's weights and saved buffers by the name that people are told, copied unless its
+    """A model's weights and saved buffers by the name in messages, copied unless its
     ``own`` are wanted; empty without a model."""
     if model is None:
         return {}

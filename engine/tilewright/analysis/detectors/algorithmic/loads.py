@@ -23,7 +23,7 @@ from tilewright.source.model import Kernel, Module
 
 @detector("loop_invariant_code")
 def loop_invariant_code(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A load in a loop that gives the same tile in every turn."""
+    """A load in a loop that gives the same tile in every iteration."""
     for kernel, flow in triton_kernels(module):
         for access in flow.loads:
             if not access.loops or not access.is_plain:
@@ -47,7 +47,7 @@ def loop_invariant_code(module: Module, context: AnalysisContext) -> Iterator[Fi
 
 
 def _accumulators(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A tile that each turn of a loop reads from memory and writes back to the same place."""
+    """A tile that each iteration of a loop reads from memory and writes back to the same place."""
     for kernel, flow in triton_kernels(module):
         if any(a.kind == "atomic" for a in flow.accesses):
             # Others may wait for what is stored.

@@ -35,7 +35,7 @@ def triangular_products(module: Module, context: AnalysisContext) -> Iterator[Fi
             yield Finding(
                 first_line(module, loop.node),
                 f"The mask on line {node.lineno} keeps a triangle of {what}, but this loop visits "
-                "every block: those past the diagonal are computed and come to nothing.",
+                "every block: those past the diagonal are computed and not used.",
                 kernel.name,
                 related=(
                     Related("the mask", module.index.range_of(node)),

@@ -1,4 +1,4 @@
-"""The detector of reductions that every turn of a loop repeats."""
+"""The detector of reductions that every iteration of a loop repeats."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ _FEW_TURNS = 4
 
 @detector("reduction_tree_suboptimal")
 def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A number carried through a loop, to which every turn adds the sum of a tile."""
+    """A number carried through a loop, to which every iteration adds the sum of a tile."""
     for kernel, flow in triton_kernels(module):
         if not flow.back_edges:
             continue

@@ -1,4 +1,4 @@
-"""Detector of names that change their type from one turn of a loop to the next."""
+"""Detector of names that change their type from one iteration of a loop to the next."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -57,7 +57,7 @@ class KernelSizes:
         self._known: dict[Value, Polynomial | None] = {}
 
     def size(self, value: Value) -> Polynomial | None:
-        """A value that is the same in all programs and lanes, as far as the launch says it."""
+        """A value that is the same in all programs and lanes, by the launch."""
         if value not in self._known:
             # Operands come first: a long chain of them is not gone down by calls.
             for part in sorted(reached(value, self._unknown), key=lambda part: part.order):

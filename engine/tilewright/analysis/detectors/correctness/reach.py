@@ -17,7 +17,7 @@ def greatest_offset(tensor: ArgumentFacts) -> int | None:
 
 
 def exact_offsets(pointer: Value, base: str, *, must_be_taken: bool = True) -> list[Value] | None:
-    """The addends of an address beside its base, None if it is not a plain sum.
+    """The addends of an address next to its base, None if it is not a plain sum.
 
     With ``must_be_taken``, None also where the upper end of an addend may never be taken.
     """

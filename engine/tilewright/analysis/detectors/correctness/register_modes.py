@@ -60,7 +60,7 @@ def _given(module: Module, kernel: Kernel) -> Iterator[tuple[str, Range]]:
 
 @detector("grf_mode_unused")
 def grf_mode_unused(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A register mode that is a parameter's default and that nobody passes."""
+    """A register mode that is a parameter's default and that no caller passes."""
     for kernel, _ in triton_kernels(module):
         parameter = kernel.parameter(_OPTION)
         launches = module.launches_of(kernel.name)

@@ -45,7 +45,7 @@ def autotune_missing_restore(module: Module, context: AnalysisContext) -> Iterat
 
 
 def _tunes(autotune: Autotune) -> bool:
-    """Whether there is more than one configuration to time, as far as the source tells."""
+    """Whether there is more than one configuration to time, by the source."""
     return autotune.configs is not None and len(autotune.configs) > 1
 
 

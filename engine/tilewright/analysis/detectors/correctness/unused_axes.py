@@ -18,7 +18,7 @@ _AXES = 3
 
 @detector("grid_axis_unused")
 def grid_axis_unused(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Programs along a grid axis that the kernel does not tell apart."""
+    """Programs along a grid axis that the kernel does not distinguish."""
     for kernel, flow in triton_kernels(module):
         launches = module.launches_of(kernel.name)
         if not launches or not decorators_known(module, kernel):
@@ -87,7 +87,7 @@ def _own_axes(flow: Flow) -> set[int] | None:
 
 
 def _unused(module: Module, launch: Launch, used: set[int]) -> tuple[int, ast.expr] | None:
-    """An axis, with its count of programs, that nothing tells apart."""
+    """An axis, with its count of programs, that nothing distinguishes."""
     grid = resolve(module, launch, launch.grid)
     if isinstance(grid, ast.Lambda):
         grid = grid.body

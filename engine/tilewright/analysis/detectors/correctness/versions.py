@@ -178,7 +178,7 @@ def _finding(module: Module, kernel: str, uses: list[_Use], text: str) -> Findin
 
 
 def _is_left_over(module: Module, name: str) -> bool:
-    """Whether a helper stands beside kernels of which none calls it, as copied files have them."""
+    """Whether no kernel of the file calls a helper, as in copied files."""
     kernel = module.kernel(name)
     if kernel is None or module.launches_of(name) or module.callers_of(kernel):
         return False

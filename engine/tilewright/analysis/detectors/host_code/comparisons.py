@@ -15,7 +15,7 @@ _DEPTH = 6
 
 
 def is_comparison(graph: HostGraph, use: Use) -> bool:
-    """Whether an operation on a result has a reference beside it, or ends in a verdict.
+    """Whether an operation on a result has a reference next to it, or ends in a verdict.
 
     ``(out - expected).abs().max()``, ``torch.allclose(out, other)``: nothing is to be computed so.
     """

@@ -268,7 +268,7 @@ def is_loaded_once(module: Module, kernel: Kernel, parameter: str) -> bool:
 
 
 def _moves_on(flow: Flow, load: Access, parts: list[Value]) -> bool:
-    """Whether each turn of the loops around a load has an address of its own, as far as told."""
+    """Whether each iteration of the loops around a load has an address of its own, if known."""
     indices = {v.detail for v in parts if v.op == "loop_index"}
     is_divided = any(v.is_binary("FloorDiv", "Mod") for v in parts)
     is_indirect = any(v.op in ("load", "phi", "opaque") for v in parts)
@@ -311,7 +311,7 @@ def _fixed_to_tiles(flow: Flow) -> frozenset[Value]:
 
 
 def offset_of(access: Access) -> tuple[Value, ...] | None:
-    """The addends of an address beside its base; None where the base is not one of them, and
+    """The addends of an address next to its base; None where the base is not one of them, and
     where there are more than a person writes."""
     addends: list[Value] = []
     pending = [access.pointer]

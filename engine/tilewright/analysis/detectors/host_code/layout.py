@@ -16,7 +16,7 @@ _SPREADS = frozenset({"expand", "expand_as", "broadcast_to"})
 
 @detector("non_contiguous_input", host=True)
 def non_contiguous_input(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A transposed, cut or expanded view for a kernel that is told no strides."""
+    """A transposed, cut or expanded view for a kernel that is given no strides."""
     for _, graph, _ in graphs(module):
         for use in launch_uses(graph.uses):
             launch, role = use.launch, use.role

@@ -25,7 +25,7 @@ _SMALL = 64
 
 @detector("transpose_in_loop")
 def transpose_in_loop(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A tile loaded in each turn of a loop and transposed before it is used."""
+    """A tile loaded in each iteration of a loop and transposed before it is used."""
     for kernel, flow in triton_kernels(module):
         transposed = _transposed(flow)
         if not transposed:
@@ -151,7 +151,7 @@ def uncoalesced_access(module: Module, context: AnalysisContext) -> Iterator[Fin
 
 
 def _interleaved(flow: Flow, tiles: Tiles) -> set[Value]:
-    """Addresses beside others that lie a constant away: together they may read whole sectors."""
+    """Addresses next to others that lie a constant away: together they may read whole sectors."""
     groups: dict[object, dict[Polynomial, list[Value]]] = {}
     for access in flow.accesses:
         facts = tiles.of(access.pointer)

@@ -60,7 +60,7 @@ def _states_warps(setting: Setting) -> bool:
 
 
 def _carried(flow: Flow, loop: Loop, tiles: SizedTiles, read: set[Value]) -> list[_Held]:
-    """Tiles that each turn of a loop gets from the one before."""
+    """Tiles that each iteration of a loop gets from the one before."""
     found = []
     for phi, end in flow.back_edges.items():
         number, _, name = str(phi.detail).partition(":")
@@ -159,7 +159,7 @@ def register_bytes(chip: Chip, setting: Setting) -> int:
 
 @detector("fusion_register_pressure")
 def fusion_register_pressure(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Tiles loaded behind a product's loop that no longer fit beside its accumulator."""
+    """Tiles loaded behind a product's loop that no longer fit next to its accumulator."""
     chip = chip_of(context)
     if chip is None or _has_tensor_memory(chip):
         return

@@ -50,7 +50,7 @@ def _adds_once(flow: Flow, binding: Binding) -> bool:
 
 
 def _overwritten(flow: Flow, binding: Binding, loop: Region) -> Call | None:
-    """A store of it to a place that is the same in every turn of the loop."""
+    """A store of it to a place that is the same in every iteration of the loop."""
     for call in flow.calls_of("nki.language.store"):
         if call.path != binding.path or not call.node.args:
             continue

@@ -1,4 +1,4 @@
-"""A performer for ``timing_trust.py``: a forked process that holds two copies of a kernel.
+"""A runner for ``timing_trust.py``: a forked process that holds two copies of a kernel.
 
 Both versions are loaded anew for each contest, as two modules with two copies of the code.
 """
@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
-import triton  # noqa: F401 - before any fork, so that no performer pays for it
+import triton  # noqa: F401 - before any fork, so that no runner pays for it
 
 from tilewright.worker.protocol import JobError, MessageBuffer, write_message
 from tilewright.worker.timing.clocks import clock_for
@@ -23,8 +23,8 @@ _KERNELS = Path(__file__).with_name("timing_trust_kernels.py")
 _CHUNK = 1 << 16
 
 
-class Performer:
-    """One forked performer as its judge sees it."""
+class Runner:
+    """One forked runner as its judge sees it."""
 
     def __init__(self, device: str, subject: Mapping[str, Any]) -> None:
         self._socket, theirs = socket.socketpair()
@@ -36,13 +36,13 @@ class Performer:
         self._buffer = MessageBuffer()
 
     def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        """One message and its answer; raises RuntimeError when the performer could not."""
+        """One message and its answer; raises RuntimeError when the runner could not."""
         self._socket.settimeout(timeout_s)
         write_message(self._socket.fileno(), message)
         while True:
             data = self._socket.recv(_CHUNK)
             if not data:
-                raise RuntimeError("the performer is gone")
+                raise RuntimeError("the runner is gone")
             for reply in self._buffer.feed(data):
                 if "error" in reply:
                     raise RuntimeError(reply["error"])
