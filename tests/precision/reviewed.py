@@ -20,6 +20,8 @@ TEN = FOLDER / "ten_packages.yaml"
 BLIND = FOLDER / "blind_packages.yaml"
 UNSEEN = FOLDER / "unseen_packages.yaml"
 NEWEST = FOLDER / "newest_packages.yaml"
+DRAWN = FOLDER / "drawn_packages.yaml"
+KEPT_BACK = FOLDER / "kept_back_packages.yaml"
 
 
 class Verdict(StrEnum):

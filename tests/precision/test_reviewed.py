@@ -11,6 +11,8 @@ from reports import AT_LEAST_OF_EACH, SAMPLED, Found, Report, about_correctness,
 from reviewed import (
     BLIND,
     CORRECTNESS,
+    DRAWN,
+    KEPT_BACK,
     NEWEST,
     PERFORMANCE,
     SEEN,
@@ -90,7 +92,9 @@ def test_a_malformed_review_is_refused(tmp_path: Path, change: dict[str, object]
         read_reviews(written(tmp_path, {**review(PLACE), **change}))
 
 
-@pytest.mark.parametrize("path", [SEEN, TEN, BLIND, UNSEEN, NEWEST], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [SEEN, TEN, BLIND, UNSEEN, NEWEST, DRAWN, KEPT_BACK], ids=lambda path: path.stem
+)
 def test_lists_of_other_repositories_judge_each_report_once(path: Path) -> None:
     judged = judgements(read_reviews(path))
     assert len(judged) > 30

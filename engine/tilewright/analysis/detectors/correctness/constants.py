@@ -27,7 +27,9 @@ def shape_not_constexpr(module: Module, context: AnalysisContext) -> Iterator[Fi
         if not sites:
             continue
         run_time = _run_time_locals(module, kernel)
-        if is_launched(module, kernel, context):
+        # Launches of a name that several functions define kernels of are not told apart.
+        is_told = kernel.name not in module.lookup.defined_in_several
+        if is_told and is_launched(module, kernel, context):
             given = {p.name for p in kernel.parameters if not p.is_constexpr}
             given -= _given_as_constants(module, kernel)
             run_time = {**dict.fromkeys(given, "parameter"), **run_time}
@@ -54,12 +56,15 @@ def _finding(
 
 
 def _given_as_constants(module: Module, kernel: Kernel) -> set[str]:
-    """Parameters that each launch passes ``tl.constexpr(n)`` for: Triton takes it as a constant."""
+    """Parameters that each launch passes ``tl.constexpr(n)`` for, or a tuple of such: constants."""
     given = [
         {
             name
             for name, argument in launch.arguments.items()
-            if module.names.is_call(resolve(module, launch, argument), TL + "constexpr")
+            if any(
+                module.names.is_call(node, TL + "constexpr")
+                for node in ast.walk(resolve(module, launch, argument))
+            )
         }
         for launch in module.launches_of(kernel.name)
     ]

@@ -24,6 +24,7 @@ _IN_KERNELS = frozenset(
 """The builtins of Python that the compiler knows."""
 _INSTEAD = {"abs": "tl.abs", "sum": "tl.sum", "round": "libdevice.round", "pow": "libdevice.pow"}
 _PLAIN_CALLS = frozenset(("int", "float", "bool", "str", "len", "list", "tuple", "dict", "set"))
+_REFUSED_FROM = (3, 0)
 _ANNOTATED_UNTIL = (3, 3)
 _AT_RUN_TIME = ("globals()", "exec(", "sys.modules[", "import *")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -161,9 +162,11 @@ def _plain_finding(module: Module, kernel: Kernel, node: ast.Name, bound: ast.st
         what = f"{node.id} is a Python function and no @triton.jit function"
     else:
         what = f"{node.id} is a Python variable of the module and no tl.constexpr"
+    first = _ANNOTATED_UNTIL if isinstance(bound, ast.AnnAssign) else _REFUSED_FROM
+    since = ".".join(map(str, first))
     return Finding(
         module.index.range_of(node),
-        f"{what}: since Triton 3.0 a kernel that reads it does not compile.",
+        f"{what}: since Triton {since} a kernel that reads it does not compile.",
         kernel.name,
         related=(Related("bound here", module.index.range_of(bound)),),
     )
@@ -176,7 +179,7 @@ def _refused(module: Module, version: tuple[int, int] | None) -> dict[str, ast.s
 
 def _is_refused(bound: ast.stmt, version: tuple[int, int] | None) -> bool:
     """Whether the Triton in use refuses it; an annotation was enough before 3.3."""
-    if version is not None and version < (3, 0):
+    if version is not None and version < _REFUSED_FROM:
         return False
     if isinstance(bound, ast.AnnAssign):
         return version is not None and version >= _ANNOTATED_UNTIL

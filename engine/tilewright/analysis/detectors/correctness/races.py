@@ -150,7 +150,9 @@ def _is_single(module: Module, kernel: Kernel, context: AnalysisContext, axis: i
     for facts in context.launches:
         if facts.kernel == kernel.name and (len(facts.grid) <= axis or facts.grid[axis] == 1):
             return True
-    return any(one_along(module, launch, axis) for launch in module.launches_of(kernel.name))
+    # Of a name that several functions define kernels of, each launch may be the one of this kernel.
+    launches = module.lookup.launches.get(kernel.name, ())
+    return any(one_along(module, launch, axis) for launch in launches)
 
 
 def one_along(module: Module, launch: Launch, axis: int) -> bool:

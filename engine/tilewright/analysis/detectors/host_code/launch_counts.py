@@ -29,7 +29,8 @@ def single_program(module: Module, context: AnalysisContext) -> Iterator[Finding
         launches = [
             launch
             for launch in module.launches_of(kernel.name)
-            if not is_measuring(launch.host_function or "") and is_one_program(module, launch)
+            if not (launch.is_warmup or is_measuring(launch.host_function or ""))
+            and is_one_program(module, launch)
         ]
         loop = _loop_over_extent(module, kernel, flow) if launches else None
         for launch in launches if loop is not None else ():
