@@ -101,7 +101,7 @@ def test_turns_that_depend_on_data_are_said_not_to_be_counted() -> None:
                  number("n", 512), constexpr("BLOCK", 512))  # fmt: skip
     work = work_of(parse_module(text, "h.py"), LaunchFacts("halves", (512,), arguments))
     assert not work.is_whole
-    assert any("turns does not follow" in note for note in work.notes)
+    assert any("iterations does not follow" in note for note in work.notes)
 
 
 def test_a_kernel_that_is_not_in_the_file_is_said_not_to_be_counted() -> None:
