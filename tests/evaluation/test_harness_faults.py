@@ -120,7 +120,11 @@ def test_what_broke_off_after_compiling_is_not_accepted_as_compiled() -> None:
     ("failed", "status", "said"),
     [
         ({"of": "original", "status": "error", "message": "gone"}, "error", "timed against"),
-        ({"of": "candidate", "status": "out_of_memory", "message": "full"}, "skipped", "too little memory"),
+        (
+            {"of": "candidate", "status": "out_of_memory", "message": "full"},
+            "skipped",
+            "too little memory",
+        ),
         ({"of": "candidate", "status": "crashed", "message": "SIGSEGV"}, "failed", "SIGSEGV"),
     ],
 )

@@ -118,7 +118,7 @@ async def test_the_engine_gets_no_key_of_a_model(
     assert "PYTHONUTF8=1" in words(result)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 async def test_progress_only_rises(root: Path, mode: str) -> None:
     seen: list[tuple[float, str]] = []
 

@@ -24,6 +24,7 @@ REFUSED = {
     "axpy__borrows_the_input": "it writes into input X",
     "scaled__borrows_the_weight": "it writes into weight weight",
 }
+FAST = 2
 HONEST = ("axpy__in_its_own_result", "matmul__split_k_atomics", "embedding__tickets")
 
 pytestmark = pytest.mark.triton
@@ -64,7 +65,13 @@ def judged(worker: Worker, folder: Path, kind: str, name: str) -> dict[str, Any]
     return worker.ask({**job, "checks": job["checks"][:1], "each_config": None}, 120.0)
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if place < FAST else pytest.param(name, marks=pytest.mark.slow)
+        for place, name in enumerate(REFUSED)
+    ],
+)
 def test_what_a_gpu_does_not_show_is_refused(name: str, worker: Worker, tmp_path: Path) -> None:
     answer = judged(worker, tmp_path, "cheats", name)
     assert REFUSED[name] in refused(answer)

@@ -83,7 +83,7 @@ def test_a_gigabyte_of_output_costs_nothing(bench: Bench) -> None:
     [
         ("daemonizes", JobStatus.OK),
         ("starts_a_sleeper_and_loops", JobStatus.TIMEOUT),
-        ("forks_without_end", JobStatus.TIMEOUT),
+        pytest.param("forks_without_end", JobStatus.TIMEOUT, marks=pytest.mark.slow),
     ],
 )
 def test_no_process_is_left_behind(bench: Bench, name: str, status: JobStatus) -> None:

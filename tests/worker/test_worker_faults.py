@@ -22,7 +22,13 @@ def worker(interpreter_worker: Worker) -> Worker:
     return interpreter_worker
 
 
-@pytest.mark.parametrize("fault", QUICK, ids=lambda fault: fault.name)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *(pytest.param(fault, id=fault.name) for fault in QUICK[::3]),
+        *(pytest.param(f, id=f.name, marks=pytest.mark.slow) for f in QUICK if f not in QUICK[::3]),
+    ],
+)
 def test_it_is_refused_and_the_next_candidate_passes(worker: Worker, fault: Fault) -> None:
     assert refused(worker.trial(fault.text()))
     assert worker.accepts(ORIGINAL)

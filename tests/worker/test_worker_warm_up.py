@@ -53,6 +53,7 @@ print(len(asked), len(os.listdir("/proc/self/task")) - threads, type(driver._act
 """
 
 
+@pytest.mark.slow
 @pytest.mark.triton
 def test_what_trials_have_done_once_starts_no_thread_and_asks_no_driver() -> None:
     code = ASK.format(how=NO_NVML).replace("print(len(asked))", LOADED)
