@@ -17,7 +17,7 @@ from tilewright.devices.discovery import close_all
 from tilewright.devices.facts import device_facts
 from tilewright.devices.model import JobStatus
 from tilewright.devices.opening import open_device
-from tilewright.devices.remote import RemoteDevice
+from tilewright.devices.remote import RemoteDevice, channel
 
 pytestmark = pytest.mark.triton
 
@@ -56,6 +56,8 @@ def there(
     fake_ssh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[RemoteDevice]:
     """An interpreter on a host whose login scripts are talkative."""
+    # The agent of the fake host is killed with ssh: give it time to clean up on a busy machine.
+    monkeypatch.setattr(channel, "_STOP_SECONDS", 600.0)
     monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("FAKE_SSH_LOGIN", "echo Welcome to there; echo Mind the gap")
     assert fake_ssh.is_dir()
