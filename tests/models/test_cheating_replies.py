@@ -18,7 +18,7 @@ GROUPS = {key: list(group) for key, group in groupby(CHEATS, lambda c: (c.base, 
 QUICK = ("accumulate", ())
 SLOW = sample([key for key in GROUPS if key != QUICK], 16)
 
-pytestmark = pytest.mark.triton
+pytestmark = [pytest.mark.triton, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def device() -> Iterator[Device]:
 
 @pytest.mark.parametrize(
     "group",
-    [QUICK, *(pytest.param(key, marks=pytest.mark.slow) for key in SLOW)],
+    [QUICK, *SLOW],
     ids=lambda key: "-".join((key[0], *key[1])),
 )
 def test_no_cheat_is_accepted(
