@@ -94,7 +94,7 @@ def test_a_module_is_timed_where_no_noise_floor_is_known(worker: Worker) -> None
     assert accepted(answer), refused(answer)
     (found,) = answer["value"]["timing"]
     assert found["wrong"] is None
-    assert found["checked"] == 2
+    assert found["checked"] >= 2  # more of them the longer noise keeps the verdict open
     assert found["survey"]["floor"] > 0
 
 
