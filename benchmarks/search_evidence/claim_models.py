@@ -46,7 +46,7 @@ from tilewright.search.spec import BeamSpec, MenuSpec, StopSpec, StrategySpec  #
 from tilewright.store.store import Store  # noqa: E402
 from tilewright.strategies import briefing  # noqa: E402
 from tilewright.strategies.generations import GenerationSearch  # noqa: E402
-from tilewright.strategies.ideas.patterns import drawn  # noqa: E402
+from tilewright.strategies.ideas.patterns import random_subset  # noqa: E402
 from tilewright.strategies.run_models import run_models  # noqa: E402
 
 STORED = True
@@ -335,7 +335,7 @@ def _generation(known: Briefing, *, shuffled: bool) -> list[float]:
     for slot in range(_SLOTS):
         draw = random.Random(slot)
         shown = tuple(draw.sample(facts, len(facts))) if shuffled else facts
-        menu = drawn(cards.applicable(known), draw, MenuSpec())
+        menu = random_subset(cards.applicable(known), draw, MenuSpec())
         prompt = change.build(
             replace(known, facts=shown), Task(menu=tuple(map(cards.brief_words, menu)))
         )

@@ -31,7 +31,7 @@ from tilewright.costs.boxes import SECTOR
 from tilewright.costs.demand import Demand, demand
 from tilewright.costs.estimate import machine_of
 from tilewright.costs.phases import NEW, Phase
-from tilewright.costs.timing import Machine, spent
+from tilewright.costs.timing import Machine, launch_time
 from tilewright.costs.traffic import memory_bytes
 from tilewright.costs.workload import workload
 from tilewright.hardware.chips import chip
@@ -182,7 +182,7 @@ def _numbers(case: Case) -> Mapping[str, float]:
 
 
 def estimated(at: Arrays, machine: Machine, c: Constants) -> torch.Tensor:
-    """Microseconds of all cases: ``timing.spent`` over arrays."""
+    """Microseconds of all cases: ``timing.launch_time`` over arrays."""
     one = at.one
     on_unit = torch.ceil(one["programs"] / machine.units)
     beside = torch.minimum(one["resident"], on_unit)
@@ -310,7 +310,7 @@ def _check(every: Sequence[Case], arrays: Arrays, machine: Machine) -> None:
     own = {name: torch.tensor(value) for name, value in _own(machine).items()}
     ours = estimated(arrays, machine, own)
     for case, value in zip(every, ours.tolist(), strict=True):
-        theirs = spent(case.asked, machine, case.resident, case.memory).us
+        theirs = launch_time(case.asked, machine, case.resident, case.memory).us
         if abs(math.log(value / theirs)) > 0.001:
             raise SystemExit(f"{case.group} {case.point['config']}: {value:.3f}, not {theirs:.3f}")
 

@@ -30,7 +30,7 @@ def harness_fault(
         "python": platform.python_version(), "system": platform.platform(), **details,
     }  # fmt: skip
     text = "\n".join(f"{name}: {value}" for name, value in told.items() if value)
-    place = _kept(f"{text}\n")
+    place = _write_report_file(f"{text}\n")
     where = str(place) if place else "what is printed here, as no file could be written"
     return HarnessFaultError(
         f"a fault of Tilewright and no verdict on the candidate: {what}; please report it "
@@ -39,7 +39,7 @@ def harness_fault(
     )
 
 
-def _kept(text: str) -> Path | None:
+def _write_report_file(text: str) -> Path | None:
     """A file with the text; None where there is no place for one."""
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     name = f"{now}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.txt"

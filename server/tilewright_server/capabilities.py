@@ -47,37 +47,44 @@ class ClientFeatures:
 def read_features(capabilities: types.ClientCapabilities) -> ClientFeatures:
     """The abilities in a client's ``initialize`` request."""
 
-    def at(path: str) -> Any:
+    def capability_at(path: str) -> Any:
         part: Any = capabilities
         for name in path.split("."):
             part = getattr(part, name, None)
         return part
 
-    resolved = at("text_document.code_action.resolve_support.properties")
+    resolved = capability_at("text_document.code_action.resolve_support.properties")
     return ClientFeatures(
-        pull_diagnostics=at("text_document.diagnostic") is not None,
-        diagnostic_refresh=bool(at("workspace.diagnostics.refresh_support")),
-        code_lens_refresh=bool(at("workspace.code_lens.refresh_support")),
-        inlay_hint_refresh=bool(at("workspace.inlay_hint.refresh_support")),
-        related_information=bool(at("text_document.publish_diagnostics.related_information"))
-        or bool(at("text_document.diagnostic.related_information")),
+        pull_diagnostics=capability_at("text_document.diagnostic") is not None,
+        diagnostic_refresh=bool(capability_at("workspace.diagnostics.refresh_support")),
+        code_lens_refresh=bool(capability_at("workspace.code_lens.refresh_support")),
+        inlay_hint_refresh=bool(capability_at("workspace.inlay_hint.refresh_support")),
+        related_information=bool(
+            capability_at("text_document.publish_diagnostics.related_information")
+        )
+        or bool(capability_at("text_document.diagnostic.related_information")),
         markdown_hover=types.MarkupKind.Markdown
-        in (at("text_document.hover.content_format") or ()),
+        in (capability_at("text_document.hover.content_format") or ()),
         markdown_completion=types.MarkupKind.Markdown
-        in (at("text_document.completion.completion_item.documentation_format") or ()),
-        document_changes=bool(at("workspace.workspace_edit.document_changes")),
-        change_annotations=at("workspace.workspace_edit.change_annotation_support") is not None,
+        in (capability_at("text_document.completion.completion_item.documentation_format") or ()),
+        document_changes=bool(capability_at("workspace.workspace_edit.document_changes")),
+        change_annotations=capability_at("workspace.workspace_edit.change_annotation_support")
+        is not None,
         resolves_edits="edit" in (resolved or ()),
-        shows_disabled=bool(at("text_document.code_action.disabled_support")),
-        work_done_progress=bool(at("window.work_done_progress")),
-        message_request=at("window.show_message") is not None,
-        show_document=bool(at("window.show_document.support")),
-        configuration=bool(at("workspace.configuration")),
-        dynamic_configuration=bool(at("workspace.did_change_configuration.dynamic_registration")),
-        dynamic_watching=bool(at("workspace.did_change_watched_files.dynamic_registration")),
-        apply_edit=bool(at("workspace.apply_edit")),
-        hierarchical_symbols=bool(
-            at("text_document.document_symbol.hierarchical_document_symbol_support")
+        shows_disabled=bool(capability_at("text_document.code_action.disabled_support")),
+        work_done_progress=bool(capability_at("window.work_done_progress")),
+        message_request=capability_at("window.show_message") is not None,
+        show_document=bool(capability_at("window.show_document.support")),
+        configuration=bool(capability_at("workspace.configuration")),
+        dynamic_configuration=bool(
+            capability_at("workspace.did_change_configuration.dynamic_registration")
         ),
-        semantic_tokens_refresh=bool(at("workspace.semantic_tokens.refresh_support")),
+        dynamic_watching=bool(
+            capability_at("workspace.did_change_watched_files.dynamic_registration")
+        ),
+        apply_edit=bool(capability_at("workspace.apply_edit")),
+        hierarchical_symbols=bool(
+            capability_at("text_document.document_symbol.hierarchical_document_symbol_support")
+        ),
+        semantic_tokens_refresh=bool(capability_at("workspace.semantic_tokens.refresh_support")),
     )

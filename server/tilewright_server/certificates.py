@@ -68,7 +68,7 @@ class Certificates:
         self._found.clear()
         self._round += 1
 
-    async def of(self, snapshot: Snapshot, parsed: Parsed) -> Found:
+    async def certificates_of(self, snapshot: Snapshot, parsed: Parsed) -> Found:
         """Certificates of a document; none for one that is not on disk."""
         if snapshot.path is None or snapshot.cell is not None or not parsed.module.kernels:
             return _NOTHING
@@ -107,8 +107,10 @@ def read_certificates(source: Path) -> Read:
 
 def hold(read: Read, module: "Module") -> Found:
     """Hold what was read against a text."""
-    from tilewright.checking.certified import held, proofs
+    from tilewright.checking.certified import certificate_state, proofs
 
-    states = [(place, held(one, module, change)) for place, one, change in read.certificates]
+    states = [
+        (place, certificate_state(one, module, change)) for place, one, change in read.certificates
+    ]
     known = {proof.kernel.name: proof for proof in proofs(module, states)}
     return Found(known, read.faults)

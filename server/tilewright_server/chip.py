@@ -47,7 +47,7 @@ class ChipChoice:
         asked = (split_target(picked), _CHOSEN) if picked else None
         return chosen_target(parsed.device_names, around, asked)
 
-    async def of(self, snapshot: Snapshot, *, follow: bool = False) -> ChosenTarget:
+    async def target_of(self, snapshot: Snapshot, *, follow: bool = False) -> ChosenTarget:
         """The chip; this machine is asked where its answer can matter."""
         server, settings = self._server, self._server.settings_of(snapshot.uri)
         project = await server.project(snapshot)

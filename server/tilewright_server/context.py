@@ -91,7 +91,7 @@ class ServerContext(LanguageServer):
         """The instant tier's view of a snapshot, with launches that were captured meanwhile."""
 
     @abstractmethod
-    def held(self, snapshot: Snapshot, analysis: Analysis) -> tuple[HeldKernel, ...]:
+    def held_kernels(self, snapshot: Snapshot, analysis: Analysis) -> tuple[HeldKernel, ...]:
         """The kernels that do not parse in this text, as they were when they last did."""
 
     @abstractmethod

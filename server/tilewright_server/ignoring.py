@@ -61,8 +61,8 @@ def _candidates(module: Module, issue_id: str, line: int) -> Iterator[str]:
     content = module.index.lines[line - 1]
     if len(content.rstrip()) + len(behind) <= _LONGEST_LINE:
         yield _spliced(module, line, len(content.rstrip()), len(content), behind)
-    yield _above(module, line, issue_id)
-    yield _above(module, _statement_start(module, line), issue_id)
+    yield _comment_above(module, line, issue_id)
+    yield _comment_above(module, _statement_start(module, line), issue_id)
 
 
 def _in_file(module: Module, issue_id: str) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _in_file(module: Module, issue_id: str) -> Iterator[str]:
         yield from _merged(module, comment, issue_id, _OF_FILE)
     lines = enumerate(module.index.lines, 1)
     first = next((n for n, line in lines if not _FIRST_LINES.match(line)), 1)
-    yield _above(module, first, issue_id, "ignore-file")
+    yield _comment_above(module, first, issue_id, "ignore-file")
 
 
 def _merged(
@@ -85,7 +85,7 @@ def _merged(
         yield _spliced(module, comment.range.line, start, end, ", ".join(dict.fromkeys(ids)))
 
 
-def _above(module: Module, line: int, issue_id: str, word: str = "ignore") -> str:
+def _comment_above(module: Module, line: int, issue_id: str, word: str = "ignore") -> str:
     content = module.index.lines[line - 1]
     indent = content[: len(content) - len(content.lstrip())]
     end = "\r\n" if "\r\n" in module.text else "\n"

@@ -62,7 +62,7 @@ def name_card(dotted: str, written: str, here: str | None, around: Surroundings)
     head, _, rest = (here or "").partition("\n")
     short = dotted.removeprefix(_LANGUAGE)
     presence = language_api().name(short) if dotted.startswith(_LANGUAGE) else None
-    gone = _gone(short, presence, around.version)
+    gone = _removal_note(short, presence, around.version)
     lines = [
         *([gone] if gone else []),
         f"**{written}** · {note.does}",
@@ -106,7 +106,7 @@ def _is_of(constraint: Constraint, short: str) -> bool:
     return constraint.statement.startswith(f"tl.{short} ")
 
 
-def _gone(short: str, presence: Presence | None, version: Version | None) -> str | None:
+def _removal_note(short: str, presence: Presence | None, version: Version | None) -> str | None:
     """That this project's Triton does not have the name, and what to use."""
     if presence is None or version is None or presence.is_in(version):
         return None

@@ -31,7 +31,7 @@ class MovedLines:
         return first, last
 
     @cached_property
-    def _between(self) -> dict[int, int]:
+    def _equal_rows(self) -> dict[int, int]:
         """Rows that are the same in the changed part, the older by the newer."""
         first, last = self._ends
         old, new = self.old[first : len(self.old) - last], self.new[first : len(self.new) - last]
@@ -58,7 +58,7 @@ class MovedLines:
             return line
         if row >= len(self.old) - last:
             return line + len(self.new) - len(self.old)
-        found = self._between.get(row)
+        found = self._equal_rows.get(row)
         return None if found is None else found + 1
 
 
@@ -116,7 +116,7 @@ class LastGood:
         """The last analysis in which a kernel parsed."""
         return (self._kernels.get(uri) or {}).get(kernel)
 
-    def held(self, uri: str, analysis: Analysis) -> Iterator[HeldKernel]:
+    def held_kernels(self, uri: str, analysis: Analysis) -> Iterator[HeldKernel]:
         """The kernels that stand in a text but do not parse there, as they last did."""
         module = analysis.module
         known = (self._kernels.get(uri) or {}) if module.problems else {}

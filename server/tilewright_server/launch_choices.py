@@ -41,12 +41,12 @@ def block_sizes(
     own = [use for use in uses if name in use.constants]
     has_dot = any(use.kind == "dot" for use in uses)
     for size in _DOT_SIZES if has_dot else _ROW_SIZES:
-        said = _taken(own, uses, {**settings, name: size}, chip)
+        said = _cost_text(own, uses, {**settings, name: size}, chip)
         if said is not None:
             yield size, said
 
 
-def _taken(
+def _cost_text(
     own: Sequence[TileUse],
     uses: Sequence[TileUse],
     settings: Mapping[str, object],

@@ -123,11 +123,13 @@ def configured(
     if settings.names in ((), (NONE,)):
         return None
     endpoint = plain_endpoint(settings.base_url or environment.get(ENDPOINT) or OPENAI)
-    places = tuple((name, _place(name, project, endpoint)) for name in _asked(settings, project))
+    places = tuple(
+        (name, _place(name, project, endpoint)) for name in _named_models(settings, project)
+    )
     return ModelUse(settings, endpoint, places, limits_words(settings, project))
 
 
-def _asked(settings: ModelSettings, project: ProjectSettings) -> Iterator[str]:
+def _named_models(settings: ModelSettings, project: ProjectSettings) -> Iterator[str]:
     """The models of all roles: a project may name others for some of them."""
     roles = [project.roles.get(role.value) for role in Role]
     named = [role.models if role and role.models else settings.names for role in roles]

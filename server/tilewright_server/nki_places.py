@@ -63,7 +63,7 @@ def _assigned(flow: Flow, statement: ast.stmt, target: ast.Name) -> Value:
     """What an assignment or a loop gives a name."""
     loop = next((one for one in flow.loops if one.node is statement), None)
     if loop is not None and loop.symbol is not None and loop.index == target.id:
-        return Affine.of(loop.symbol)
+        return Affine.from_value(loop.symbol)
     for binding in flow.bindings:
         if binding.statement is statement and binding.name == target.id:
             return flow.value(binding.value) if binding.value is not None else UNKNOWN

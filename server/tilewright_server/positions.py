@@ -20,7 +20,7 @@ class Encoding(StrEnum):
     UTF32 = "utf-32"
 
     @classmethod
-    def of(cls, kind: types.PositionEncodingKind | str | None) -> "Encoding":
+    def from_kind(cls, kind: types.PositionEncodingKind | str | None) -> "Encoding":
         """The negotiated encoding; UTF-16 where none was, as LSP says."""
         if kind is None:
             return cls.UTF16

@@ -75,7 +75,7 @@ class Projects:
         self._pool = pool
         self._known: dict[str, tuple[str, Project]] = {}
 
-    async def of(self, path: str | None) -> Project:
+    async def project_of(self, path: str | None) -> Project:
         """Settings of a file; the defaults for a document that is not on disk."""
         if path is None:
             return _NOWHERE
@@ -100,7 +100,7 @@ class Projects:
         forget_stamps()
         before, self._known = self._known, {}
         for path in paths:
-            await self.of(path)
+            await self.project_of(path)
         return any(before.get(path) != now for path, now in self._known.items())
 
 

@@ -40,7 +40,7 @@ class Publisher:
             return
         task = asyncio.get_running_loop().create_task(self._publish(uri))
         self._running[uri] = task
-        task.add_done_callback(lambda done: self._done(uri, done))
+        task.add_done_callback(lambda done: self._finish_task(uri, done))
 
     def schedule_refresh(self) -> None:
         """Ask a client that pulls to do so for all documents, when the typing pauses."""
@@ -66,7 +66,7 @@ class Publisher:
         empty = types.PublishDiagnosticsParams(uri=uri, diagnostics=[])
         self._server.text_document_publish_diagnostics(empty)
 
-    def _done(self, uri: str, task: "asyncio.Task[None]") -> None:
+    def _finish_task(self, uri: str, task: "asyncio.Task[None]") -> None:
         if self._running.get(uri) is task:
             del self._running[uri]
             if uri in self._again:
@@ -116,7 +116,7 @@ async def _current(server: ServerContext, snapshot: Snapshot) -> list[types.Diag
     analysis = await server.analyze(snapshot)
     if server.snapshot(snapshot.uri) is not snapshot:
         return None
-    held = server.held(snapshot, analysis)
+    held = server.held_kernels(snapshot, analysis)
     known = Known(server.facts, server.settings, server.client, held)
     return all_diagnostics(snapshot, analysis, known)
 

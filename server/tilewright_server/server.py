@@ -88,9 +88,9 @@ class TilewrightServer(ServerContext):
         self._write_pages(found)
         return found
 
-    def held(self, snapshot: Snapshot, analysis: Analysis) -> tuple[HeldKernel, ...]:
+    def held_kernels(self, snapshot: Snapshot, analysis: Analysis) -> tuple[HeldKernel, ...]:
         """The kernels that do not parse in this text, as they were when they last did."""
-        return tuple(self.last_good.held(snapshot.uri, analysis))
+        return tuple(self.last_good.held_kernels(snapshot.uri, analysis))
 
     def _write_pages(self, analysis: Analysis) -> None:
         """Write the pages that diagnostics of an analysis link to, off the event loop."""
@@ -106,7 +106,7 @@ class TilewrightServer(ServerContext):
 
     async def project(self, snapshot: Snapshot) -> Project:
         """What the files around a document say of it; what is wrong with them is shown."""
-        project = await self._projects.of(snapshot.path)
+        project = await self._projects.project_of(snapshot.path)
         self._faults.show(self._projects.faults)
         return project
 
@@ -121,7 +121,7 @@ class TilewrightServer(ServerContext):
 
     async def pick_target(self, snapshot: Snapshot) -> str:
         """What to compile a document for."""
-        return str((await self.chip.of(snapshot)).target)
+        return str((await self.chip.target_of(snapshot)).target)
 
     def start_job(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
         """Start a job whose every end is announced, also an unexpected one."""

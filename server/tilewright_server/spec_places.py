@@ -35,8 +35,8 @@ def entry_place(problem: Problem, encoding: Encoding) -> types.Location | None:
         line = table.line(row)
         found = re.match(rf"\s*entry\s*:.*?({re.escape(problem.entry.name)})\b", line)
         if found is not None:
-            return _at(path, row, line, found.start(1), found.end(1), encoding)
-    return _at(path, 0, "", 0, 0, encoding)
+            return _location(path, row, line, found.start(1), found.end(1), encoding)
+    return _location(path, 0, "", 0, 0, encoding)
 
 
 def functions_of_spec(
@@ -63,8 +63,8 @@ def _function(path: Path, name: str | None, encoding: Encoding) -> types.Locatio
         line = table.line(row)
         found = re.match(r"(?:def|class)\s+([A-Za-z_]\w*)", line)
         if found and name in (None, found[1]):
-            return _at(path, row, line, found.start(1), found.end(1), encoding)
-    return _at(path, 0, "", 0, 0, encoding)
+            return _location(path, row, line, found.start(1), found.end(1), encoding)
+    return _location(path, 0, "", 0, 0, encoding)
 
 
 def _in_trees(spec: Path, namesakes: Iterable[Path]) -> list[Path]:
@@ -97,7 +97,7 @@ def _files(spec: Path, text: str) -> Iterator[Path]:
             yield path
 
 
-def _at(
+def _location(
     path: Path, row: int, line: str, start: int, end: int, encoding: Encoding
 ) -> types.Location:
     first = types.Position(row, to_units(line, start, encoding))

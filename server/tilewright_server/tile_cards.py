@@ -64,19 +64,21 @@ def _head(facts: TileFacts, name: str = "") -> str | None:
         case Kind.POINTER:
             what = "tile of pointers" if facts.shape else "pointer"
             base = f", from `{facts.base}`" if facts.base not in (None, name) else ""
-            return f"{what}{shape}{_after(' to', dtype)}{base}"
+            return f"{what}{shape}{_with_word(' to', dtype)}{base}"
         case Kind.BLOCK_POINTER | Kind.DESCRIPTOR:
-            return f"{facts.kind}{_after(', block', shape)}{_after(' of', dtype)}"
+            return f"{facts.kind}{_with_word(', block', shape)}{_with_word(' of', dtype)}"
         case Kind.DTYPE:
-            return _after("element type", dtype) or None
+            return _with_word("element type", dtype) or None
         case Kind.TUPLE:
-            return _after("tuple of ", "; ".join(_head(i) or "unknown" for i in facts.items or ()))
+            return _with_word(
+                "tuple of ", "; ".join(_head(i) or "unknown" for i in facts.items or ())
+            )
         case Kind.UNKNOWN:
             return f"tile{shape}{dtype}" if shape else None
     return f"{facts.kind}{shape}{dtype}"
 
 
-def _after(word: str, text: str) -> str:
+def _with_word(word: str, text: str) -> str:
     """``text`` behind a word that needs one; nothing without it."""
     return f"{word}{text}" if text else ""
 

@@ -102,7 +102,7 @@ def _facts(analysis: Analysis, kernel: Kernel, statement: ast.stmt, node: ast.ex
     tiles = tiles_of(analysis.module, kernel, analysis.context)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         return tiles.assigned(statement, node.id)
-    return tiles.at(node)
+    return tiles.facts_at(node)
 
 
 def _expression_at(

@@ -36,7 +36,7 @@ class SnapshotDocument(TextDocument):
 
     @property
     def encoding(self) -> Encoding:
-        return Encoding.of(self.position_codec.encoding)
+        return Encoding.from_kind(self.position_codec.encoding)
 
     @property
     def snapshot(self) -> Snapshot:

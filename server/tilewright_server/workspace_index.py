@@ -55,7 +55,7 @@ class WorkspaceIndex:
         """The kernels of all files."""
         return await self._run(lambda: list(self._kernels(self.roots(), self._texts())))
 
-    async def called(self, name: str) -> tuple[Path, ...]:
+    async def files_named(self, name: str) -> tuple[Path, ...]:
         """The files of a name."""
         return await self._run(
             lambda: tuple(

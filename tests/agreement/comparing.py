@@ -142,7 +142,7 @@ class _Comparison:
             if CONSTANT not in forms:
                 self._judge(node, all_seen)
             elif forms == {CONSTANT}:
-                self._count(node, "constexpr", *_constant(self._tiles.at(node)), all_seen)
+                self._count(node, "constexpr", *_constant(self._tiles.facts_at(node)), all_seen)
 
     def _observe(self, seen: Mapping[ast.expr, set[Seen]]) -> None:
         """The numbers that constexprs had: they give symbolic extents a value."""
@@ -153,7 +153,7 @@ class _Comparison:
                 self._observed[value] = int(next(iter(numbers)))
 
     def _judge(self, node: ast.expr, compiled: set[Seen]) -> None:
-        for aspect, (verdict, said) in self._verdicts(self._tiles.at(node), compiled).items():
+        for aspect, (verdict, said) in self._verdicts(self._tiles.facts_at(node), compiled).items():
             self._count(node, aspect, verdict, said, compiled)
 
     def _count(
@@ -235,7 +235,7 @@ class _Comparison:
 
     def _unknown(self, value: Value, aspect: str) -> Iterator[Value]:
         for operand in value.operands:
-            facts = self._tiles.of(operand)
+            facts = self._tiles.facts_of(operand)
             known = facts.kind if aspect in ("kind", "constexpr") else getattr(facts, aspect)
             if operand.op not in ("global", "const", "tuple") and known in (None, Kind.UNKNOWN):
                 yield operand

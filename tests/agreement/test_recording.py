@@ -120,12 +120,12 @@ def test_a_false_claim_is_seen(
     aspect: str,
     lie: dict[str, Any],
 ) -> None:
-    honest = Tiles.at
+    honest = Tiles.facts_at
 
     def lies(tiles: Tiles, node: Any) -> TileFacts:
         return replace(honest(tiles, node), **lie)
 
-    monkeypatch.setattr(Tiles, "at", lies)
+    monkeypatch.setattr(Tiles, "facts_at", lies)
     tally = tally_of(built)
     assert tally.equal(aspect) == 0
     assert {d.aspect for d in tally.disagreements} >= {aspect}

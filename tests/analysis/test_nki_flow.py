@@ -204,9 +204,11 @@ def _agrees(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
     return all(a == b for a, b in zip(ours, theirs, strict=False))
 
 
-SYMBOLS = [Symbol(("test", n), SymbolKind.LOOP, n, Affine.of(5)) for n in "ij"]
+SYMBOLS = [Symbol(("test", n), SymbolKind.LOOP, n, Affine.from_value(5)) for n in "ij"]
 affines = st.recursive(
-    st.one_of(st.integers(-9, 9).map(Affine.of), st.sampled_from(SYMBOLS).map(Affine.of)),
+    st.one_of(
+        st.integers(-9, 9).map(Affine.from_value), st.sampled_from(SYMBOLS).map(Affine.from_value)
+    ),
     lambda inner: st.tuples(inner, inner, st.sampled_from("+-*")).map(
         lambda t: t[0] + t[1] if t[2] == "+" else t[0] - t[1] if t[2] == "-" else t[0] * t[1]
     ),
@@ -216,7 +218,9 @@ affines = st.recursive(
 
 @given(affines, st.integers(0, 4), st.integers(0, 4))
 def test_intervals_hold_every_value(value: Affine, i: int, j: int) -> None:
-    at = value.substitute(dict(zip(SYMBOLS, (Affine.of(i), Affine.of(j)), strict=True))).number
+    at = value.substitute(
+        dict(zip(SYMBOLS, (Affine.from_value(i), Affine.from_value(j)), strict=True))
+    ).number
     low, high = value.interval({})
     assert at is not None
     assert low is None or low <= at
@@ -230,10 +234,14 @@ def test_affine_arithmetic_has_one_normal_form(one: Affine, two: Affine) -> None
 
 
 def test_quotients_are_exact_where_every_term_divides() -> None:
-    i = Affine.of(SYMBOLS[0])
-    assert quotient(Affine.of(128) * i + Affine.of(256), Affine.of(128)) == i + Affine.of(2)
-    assert quotient(Affine.of(4000), Affine.of(512), up=True) == Affine.of(8)
-    assert "//" in text(quotient(i, Affine.of(2)))
+    i = Affine.from_value(SYMBOLS[0])
+    assert quotient(
+        Affine.from_value(128) * i + Affine.from_value(256), Affine.from_value(128)
+    ) == i + Affine.from_value(2)
+    assert quotient(Affine.from_value(4000), Affine.from_value(512), up=True) == Affine.from_value(
+        8
+    )
+    assert "//" in text(quotient(i, Affine.from_value(2)))
 
 
 def test_constants_of_classes_and_of_functions_around_are_known() -> None:

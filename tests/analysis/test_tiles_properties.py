@@ -44,7 +44,7 @@ def _launch(module: Module, kernel: Kernel) -> LaunchFacts:
         value = flow_of(module, kernel).table.make("param", detail=parameter.name)
         if parameter.is_constexpr:
             arguments.append(ArgumentFacts(parameter.name, "constexpr", "constexpr", EXTENT))
-        elif tiles.of(value).kind is Kind.POINTER:
+        elif tiles.facts_of(value).kind is Kind.POINTER:
             arguments.append(ArgumentFacts(parameter.name, "tensor", "*fp16"))
         else:
             arguments.append(ArgumentFacts(parameter.name, "int", "i32", 100))
@@ -54,7 +54,7 @@ def _launch(module: Module, kernel: Kernel) -> LaunchFacts:
 def _number(extent: Dim, tiles: Tiles) -> int | None:
     if isinstance(extent, int):
         return extent
-    constant = tiles.of(extent).constant
+    constant = tiles.facts_of(extent).constant
     return constant.value if constant and isinstance(constant.value, int) else None
 
 
@@ -84,7 +84,7 @@ def _check(module: Module) -> int:
         tiles = tiles_of(module, kernel)
         launched = tiles_of(module, kernel, AnalysisContext(launches=(_launch(module, kernel),)))
         for node in flow_of(module, kernel).values:
-            wrong = _contradictions(tiles.at(node), launched.at(node), launched)
+            wrong = _contradictions(tiles.facts_at(node), launched.facts_at(node), launched)
             assert not wrong, f"{module.path}:{node.lineno} {ast.unparse(node)}: {wrong}"
             asked += 1
     return asked
@@ -124,7 +124,7 @@ def test_an_affine_form_is_the_number_it_stands_for(text: str) -> None:
     (kernel,) = module.kernels
     flow = flow_of(module, kernel)
     value = flow.definitions["at"][-1].value
-    form = tiles_of(module, kernel).of(value).affine
+    form = tiles_of(module, kernel).facts_of(value).affine
     if form is None:
         return
     for pid in (0, 2):

@@ -26,12 +26,12 @@ def test_threads_do_not_disturb_each_other() -> None:
             def ask(start: int, nodes: list[ast.expr] = nodes) -> dict[int, object]:
                 tiles = tiles_of(module, kernel, AnalysisContext())  # noqa: B023
                 order = [*nodes[start:], *nodes[:start]]
-                return {id(n): tiles.at(n).shape for n in order}
+                return {id(n): tiles.facts_at(n).shape for n in order}
 
             with ThreadPoolExecutor(THREADS) as pool:
                 step = len(nodes) // THREADS
                 answers = list(pool.map(ask, range(0, step * THREADS, step)))
-            alone = {id(n): tiles_of(module, kernel).at(n).shape for n in nodes}
+            alone = {id(n): tiles_of(module, kernel).facts_at(n).shape for n in nodes}
             assert all(answer == alone for answer in answers)
             assert sum(shape is not None for shape in alone.values()) > len(nodes) // 2
     finally:

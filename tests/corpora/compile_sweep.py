@@ -138,7 +138,11 @@ def captured_launches(corpus: str, found: list[Subject]) -> dict[str, dict[str, 
     captures = load_captures(CAPTURED / f"{corpus}.jsonl.gz")
     launches: dict[str, dict[str, Any]] = {}
     for one in found:
-        own = (k for k in captures.of(one.module, one.path).fitting if k.kernel == one.kernel.name)
+        own = (
+            k
+            for k in captures.launches_of(one.module, one.path).fitting
+            if k.kernel == one.kernel.name
+        )
         seen = [launch for k in own for launch in k.launches if launch.failure is None]
         if seen:
             launches[one.place] = dump(max(seen, key=lambda launch: launch.count).facts)

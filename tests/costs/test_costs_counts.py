@@ -18,7 +18,7 @@ from costs_cases import (
 )
 
 from tilewright.costs.infeasible import hopeless
-from tilewright.costs.traffic import asked, memory_bytes, touched_bytes
+from tilewright.costs.traffic import memory_bytes, requests_of, touched_bytes
 from tilewright.hardware.chips import chip
 from tilewright.targets.model import LaunchFacts
 
@@ -44,7 +44,7 @@ def test_a_product_asks_for_each_operand_once_a_tile_of_the_other(bm: int, bn: i
     work = work_of(MATMUL, matmul_launch(m, n, k, bm, bn, 32))
     programs = (m // bm) * (n // bn)
     assert work.programs == programs
-    assert asked(work).requested * programs == 2 * k * (m * n // bn + m * n // bm)
+    assert requests_of(work).requested * programs == 2 * k * (m * n // bn + m * n // bm)
     (dot,) = work.dots
     assert 2 * dot.m * dot.n * dot.k * dot.turns * programs == 2 * m * n * k
 
@@ -77,7 +77,7 @@ def test_tiles_of_a_loop_that_overlap_are_counted_once() -> None:
     given = (tensor("x_ptr", "fp32", 1 << 16), tensor("y_ptr", "fp32", 1 << 16))
     launch = LaunchFacts("taps", (64,), (*given, constant("BLOCK", 1024)), {})
     work = work_of(TAPS, launch)
-    found = asked(work)
+    found = requests_of(work)
     assert found.requested == 5 * 4096
     assert found.unique == pytest.approx(4 * (1024 + 4), rel=0.01)
 
@@ -87,7 +87,7 @@ def test_halves_of_a_row_are_two_tiles_and_not_one_read_twice() -> None:
     launch = LaunchFacts("halves", (64,), (*given, number("width", 512), constant("HALF", 256)))
     work = work_of(HALVES, launch)
     assert [t.at for t in work.touches] == [0, 256, 0]
-    assert asked(work).unique == asked(work).requested == 4 * 512
+    assert requests_of(work).unique == requests_of(work).requested == 4 * 512
     assert touched_bytes(work, launch) == 4 * 64 * (512 + 256)
 
 
@@ -107,7 +107,7 @@ def test_rows_that_end_before_their_tile_do_not_overlap() -> None:
     launch = LaunchFacts("scaled", (8,), given)
     work = work_of(SCALED, launch)
     assert touched_bytes(work, launch) == pytest.approx(2 * 4 * 64 * 640, rel=0.08)
-    assert asked(work).unique == pytest.approx(asked(work).requested)
+    assert requests_of(work).unique == pytest.approx(requests_of(work).requested)
 
 
 def test_a_gathered_row_is_unknown_across_and_dense_along() -> None:
@@ -117,7 +117,7 @@ def test_a_gathered_row_is_unknown_across_and_dense_along() -> None:
     (index, rows, _stored) = work_of(GATHER, launch).touches
     assert rows.strides == (None, 1)
     assert (index.depth, rows.depth) == (0, 1)
-    assert asked(work_of(GATHER, launch)).stored == 16 * 256 * 2
+    assert requests_of(work_of(GATHER, launch)).stored == 16 * 256 * 2
 
 
 def test_what_cannot_fit_is_told_before_any_compiler_sees_it() -> None:

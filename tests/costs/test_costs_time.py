@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tilewright.costs import Bound, estimate
 from tilewright.costs.demand import Demand, Phase
 from tilewright.costs.estimate import machine_of
-from tilewright.costs.timing import spent
+from tilewright.costs.timing import launch_time
 from tilewright.costs.traffic import Asked
 from tilewright.hardware.chips import all_chips, chip
 from tilewright.source import parse_module
@@ -43,7 +43,7 @@ def demands(draw: st.DrawFn) -> Demand:
 
 
 def _us(asked: Demand, resident: int = 4, moved: float = 1e6) -> float:
-    return spent(asked, HOPPER, resident, moved).us
+    return launch_time(asked, HOPPER, resident, moved).us
 
 
 @given(demands(), st.floats(1, 8))
@@ -73,7 +73,7 @@ def test_handing_out_programs_costs_nothing_beside_what_takes_longer() -> None:
     handed_out = many.programs * HOPPER.dispatch / HOPPER.clock
     assert _us(many, moved=0.0) == pytest.approx(handed_out + HOPPER.launch_us, rel=0.01)
     moved = 5 * handed_out * HOPPER.memory
-    without = spent(many, replace(HOPPER, dispatch=0.0), 4, moved).us
+    without = launch_time(many, replace(HOPPER, dispatch=0.0), 4, moved).us
     assert _us(many, moved=moved) == without
 
 
@@ -82,7 +82,7 @@ LOADS = Phase(turns=100, depth=1, words=16, room=40, instructions=50)
 
 def _waits(phase: Phase) -> float:
     alone = Demand(lanes=32, programs=132, warps=4, phases=(phase,))
-    return spent(alone, HOPPER, 1, 1.0).parts["latency"]
+    return launch_time(alone, HOPPER, 1, 1.0).parts["latency"]
 
 
 def test_loads_wait_once_where_registers_hold_them_and_again_where_not() -> None:
@@ -111,10 +111,10 @@ def test_a_product_that_hides_its_loads_is_not_told_as_waiting() -> None:
     )
     flops = {("wgmma", "fp16"): 64 * 2.0**21}
     launch = Demand(lanes=32, programs=1024, warps=4, phases=(product,), flops=flops)
-    found = spent(launch, HOPPER, 1, 1e8)
+    found = launch_time(launch, HOPPER, 1, 1e8)
     assert found.parts["latency"] < 0.1 * found.parts["tensor"] < found.us
     late = replace(launch, phases=(replace(product, ahead=0),))
-    assert spent(late, HOPPER, 1, 1e8).parts["latency"] > 5 * found.parts["latency"]
+    assert launch_time(late, HOPPER, 1, 1e8).parts["latency"] > 5 * found.parts["latency"]
 
 
 def test_a_product_waits_for_factors_that_threads_make_in_its_turn() -> None:
@@ -132,7 +132,7 @@ def test_copies_that_run_ahead_keep_memory_busy_while_programs_wait() -> None:
     reading = Asked(requested=64 * 8192.0, unique=64 * 8192.0, stored=0.0)
     launch = Demand(lanes=32, programs=512, warps=4, phases=(steps,), asked=reading)
     copies = replace(launch, phases=(replace(steps, copied=True),))
-    apart, ahead = (spent(one, HOPPER, 4, 512 * reading.unique) for one in (launch, copies))
+    apart, ahead = (launch_time(one, HOPPER, 4, 512 * reading.unique) for one in (launch, copies))
     most = max(*ahead.parts.values())
     assert most < ahead.us < 0.95 * apart.us
 
@@ -150,8 +150,8 @@ def test_reading_again_is_free_of_memory_where_a_round_fits_the_caches() -> None
     read = launch.programs * twice.unique
     once = replace(launch, asked=replace(twice, requested=twice.unique))
     few, many = (
-        spent(launch, HOPPER, r, read).parts["memory"]
-        / spent(once, HOPPER, r, read).parts["memory"]
+        launch_time(launch, HOPPER, r, read).parts["memory"]
+        / launch_time(once, HOPPER, r, read).parts["memory"]
         for r in (2, 16)
     )
     assert few == pytest.approx(1.0)
@@ -162,10 +162,10 @@ def test_memory_takes_longer_where_much_is_under_way() -> None:
     moved = Asked(2.0**15, 2.0**15, 0.0)
     phase = Phase(turns=1, instructions=1)
     launch = Demand(lanes=32, programs=132 * 32, warps=4, phases=(phase,), asked=moved)
-    few, many = (spent(launch, HOPPER, r, 1e8).parts["memory"] for r in (2, 16))
+    few, many = (launch_time(launch, HOPPER, r, 1e8).parts["memory"] for r in (2, 16))
     assert 1e8 / HOPPER.memory < few < many < 1.5 * few
     in_turns = replace(launch, phases=(replace(phase, turns=1000),))
-    assert spent(in_turns, HOPPER, 16, 1e8).parts["memory"] < few
+    assert launch_time(in_turns, HOPPER, 16, 1e8).parts["memory"] < few
 
 
 def test_waiting_counts_for_less_where_many_rounds_of_programs_follow_each_other() -> None:
@@ -186,7 +186,7 @@ def test_neighbours_loaded_one_by_one_are_found_near_where_other_rereading_is_no
     phase = Phase(turns=1, instructions=1)
     launch = Demand(lanes=32, programs=10_000, warps=4, phases=(phase,), asked=reading)
     whole, neighbours, twice = (
-        spent(one, HOPPER, 8, 1.0).parts["l2"]
+        launch_time(one, HOPPER, 8, 1.0).parts["l2"]
         for one in (
             launch,
             replace(launch, again=4.0),
@@ -200,16 +200,16 @@ def test_adding_to_the_same_lines_takes_longer_than_to_many() -> None:
     phase = Phase(turns=1, instructions=1)
     launch = Demand(lanes=32, programs=10_000, warps=4, phases=(phase,), atomic_bytes=512.0)
     few, many = (replace(launch, atomic_lines=lines) for lines in (4.0, 4000.0))
-    assert spent(few, HOPPER, 8, 1.0).parts["atomics"] == pytest.approx(
-        HOPPER.slices / 4 * spent(many, HOPPER, 8, 1.0).parts["atomics"]
+    assert launch_time(few, HOPPER, 8, 1.0).parts["atomics"] == pytest.approx(
+        HOPPER.slices / 4 * launch_time(many, HOPPER, 8, 1.0).parts["atomics"]
     )
 
 
 def test_accesses_take_as_long_as_the_lines_that_they_reach() -> None:
     phase = Phase(turns=1, instructions=1)
     launch = Demand(lanes=32, programs=10_000, warps=4, phases=(phase,), wavefronts=64.0)
-    near = spent(launch, HOPPER, 8, 1.0).parts["near"]
-    far = spent(replace(launch, wavefronts=1024.0), HOPPER, 8, 1.0).parts["near"]
+    near = launch_time(launch, HOPPER, 8, 1.0).parts["near"]
+    far = launch_time(replace(launch, wavefronts=1024.0), HOPPER, 8, 1.0).parts["near"]
     assert far == pytest.approx(16 * near)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 from costs_cases import constant, number, tensor, work_of
 
-from tilewright.costs.traffic import asked, memory_bytes, touched_bytes
+from tilewright.costs.traffic import memory_bytes, requests_of, touched_bytes
 from tilewright.targets.model import LaunchFacts
 
 HEAD = "import triton\nimport triton.language as tl\n\n@triton.jit\n"
@@ -211,7 +211,7 @@ def test_rows_that_neighbours_share_are_fetched_once(text: str, bt: int) -> None
             yield from range(first, first + bc)
 
     work = work_of(text, launch)
-    assert asked(work).unique == sectors(loaded((0, 0)), 4)
+    assert requests_of(work).unique == sectors(loaded((0, 0)), 4)
     window = [(x, 0) for x in range(16)]
     fetched = sectors((at for program in window for at in loaded(program)), 4) + 16 * bt * bc * 4
     windows = (t // bt) * (c // bc) / 16
@@ -228,7 +228,7 @@ def test_loads_a_row_or_a_column_aside_overlap() -> None:
         for column in range(bn)
         for up, aside in ((0, -1), (0, 0), (0, 1), (-1, 0), (1, 0))
     }
-    assert asked(work_of(CROSS, launch)).unique == pytest.approx(sectors(around, 4), rel=0.2)
+    assert requests_of(work_of(CROSS, launch)).unique == pytest.approx(sectors(around, 4), rel=0.2)
 
 
 def test_turns_between_the_lanes_of_others_reach_nothing_new() -> None:
@@ -236,8 +236,8 @@ def test_turns_between_the_lanes_of_others_reach_nothing_new() -> None:
     given = (tensor("x_ptr", "fp32", 64, w), tensor("y_ptr", "fp32", 32, w // 2))
     launch = LaunchFacts("pool", (4, 32), (*given, number("W", w), constant("BLOCK", block)))
     work = work_of(POOL, launch)
-    assert asked(work).requested == 4 * (2 * block * 4)
-    assert asked(work).unique == pytest.approx(2 * (2 * block * 4), rel=0.01)
+    assert requests_of(work).requested == 4 * (2 * block * 4)
+    assert requests_of(work).unique == pytest.approx(2 * (2 * block * 4), rel=0.01)
     assert touched_bytes(work, launch) == pytest.approx(4 * (64 * w + 32 * w // 2), rel=0.01)
 
 
@@ -256,7 +256,7 @@ def test_programs_that_stay_reach_the_tiles_of_all_their_turns(m: int, programs:
         each * (len({t // side for t in own}) + len({t % side for t in own})) for own in tiles
     ]
     work = work_of(PERSISTENT, launch)
-    assert asked(work).unique == pytest.approx(sum(unique) / programs, rel=0.05)
+    assert requests_of(work).unique == pytest.approx(sum(unique) / programs, rel=0.05)
     assert touched_bytes(work, launch) == pytest.approx(2 * (2 * m * k + m * m), rel=0.01)
 
 
@@ -268,7 +268,7 @@ def test_programs_that_share_a_row_of_tiles_reach_as_far_as_the_longest() -> Non
     work = work_of(CAUSAL, launch)
     assert touched_bytes(work, launch) == pytest.approx(3 * 2 * heads * t * head, rel=0.01)
     turns = sum((block + 1) * 2 for block in range(8)) / 8
-    assert asked(work).requested == pytest.approx(2 * head * (64 + 32 * turns), rel=0.01)
+    assert requests_of(work).requested == pytest.approx(2 * head * (64 + 32 * turns), rel=0.01)
 
 
 @pytest.mark.parametrize("n", [640, 768, 1000])
@@ -276,13 +276,17 @@ def test_rows_shorter_than_their_tile_lie_side_by_side(n: int) -> None:
     given = (tensor("x_ptr", "fp32", 64, n), tensor("y_ptr", "fp32", 64, n), number("N", n))
     launch = LaunchFacts("narrow", (8,), (*given, constant("ROWS", 8), constant("BLOCK", 1024)))
     work = work_of(NARROW, launch)
-    assert asked(work).requested == asked(work).stored == pytest.approx(8 * n * 4, rel=0.005)
+    assert (
+        requests_of(work).requested
+        == requests_of(work).stored
+        == pytest.approx(8 * n * 4, rel=0.005)
+    )
 
 
 def test_a_single_program_shares_nothing() -> None:
     given = (tensor("x_ptr", "fp32", 8, 1024), tensor("y_ptr", "fp32", 8, 1024), number("N", 1024))
     launch = LaunchFacts("narrow", (1,), (*given, constant("ROWS", 8), constant("BLOCK", 1024)))
-    found = asked(work_of(NARROW, launch))
+    found = requests_of(work_of(NARROW, launch))
     assert (found.unique, found.common) == (8 * 1024 * 4, 0.0)
 
 
@@ -291,7 +295,7 @@ def test_a_tile_that_is_masked_in_one_program_of_six_is_shorter_by_its_share() -
     given = (tensor("x_ptr", "fp16", m, n), tensor("y_ptr", "fp16", m, n), number("N", n))
     launch = LaunchFacts("spread", (8, 6), (*given, constant("ROWS", 8), constant("BLOCK", 128)))
     work = work_of(SPREAD, launch)
-    assert asked(work).requested * 48 == pytest.approx(2 * m * n, rel=0.001)
+    assert requests_of(work).requested * 48 == pytest.approx(2 * m * n, rel=0.001)
 
 
 @pytest.mark.parametrize("block", [64, 256])
@@ -332,7 +336,9 @@ def test_strides_below_a_sector_are_read_side_by_side(rows: int, block: int, str
         "strided", (512 // block, 64 // rows), (*given, *sizes, constant("BLOCK", block))
     )
     read, written = 4 * ((block - 1) * stride + 1), 4 * block
-    assert asked(work_of(STRIDED, launch)).per_run == pytest.approx((1 / read + 1 / written) / 2)
+    assert requests_of(work_of(STRIDED, launch)).per_run == pytest.approx(
+        (1 / read + 1 / written) / 2
+    )
 
 
 def test_a_factor_of_another_product_is_made_and_one_that_was_loaded_is_not() -> None:
@@ -365,7 +371,7 @@ def test_what_no_lane_reaches_moves_nothing() -> None:
     given = (tensor("x_ptr", "fp32", 8, 1024), tensor("y_ptr", "fp32", 8, 1024), number("N", 0))
     launch = LaunchFacts("narrow", (4,), (*given, constant("ROWS", 2), constant("BLOCK", 1024)))
     work = work_of(NARROW, launch)
-    found = asked(work)
+    found = requests_of(work)
     assert (found.requested, found.unique, found.stored) == (0.0, 0.0, 0.0)
     assert touched_bytes(work, launch) == 0.0
 
@@ -375,7 +381,7 @@ def test_a_loop_without_turns_reaches_nothing() -> None:
     sizes = [number(name, value) for name, value in (("M", 64), ("N", 64), ("K", 0))]
     blocks = [constant(name, 32) for name in ("BM", "BN", "BK")]
     work = work_of(PERSISTENT, LaunchFacts("product", (4,), (*tensors, *sizes, *blocks)))
-    assert asked(work).unique == asked(work).requested == 0.0
+    assert requests_of(work).unique == requests_of(work).requested == 0.0
 
 
 def test_operands_of_a_batch_are_shared_by_its_own_programs_alone() -> None:
@@ -410,5 +416,5 @@ def test_blocks_are_shared_like_tiles_and_end_with_their_tensor(text: str, m: in
     assert a.spread.distinct(work.programs) == grid[0]
     assert a.inside == pytest.approx(m / (grid[0] * block) * (k / (-(-k // deep) * deep)))
     read = 2 * work.programs * k * (m / grid[0] + block)
-    assert asked(work).requested * work.programs == pytest.approx(read, rel=0.05)
+    assert requests_of(work).requested * work.programs == pytest.approx(read, rel=0.05)
     assert touched_bytes(work, launch) == pytest.approx(2 * (m * k + k * n + m * n), rel=0.02)

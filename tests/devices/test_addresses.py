@@ -46,7 +46,7 @@ def test_an_id_made_from_an_address_means_it(
     host: str, user: str | None, port: int | None, python: str | None
 ) -> None:
     address = Address(host, user, port, python, "cuda:3")
-    assert parse_address(address.of("cuda:3")) == address
+    assert parse_address(address.device_id("cuda:3")) == address
 
 
 def test_the_shell_there_reads_the_interpreters_path_as_one_word() -> None:

@@ -9,7 +9,7 @@ import pytest
 from memory_entries import ROWS, entry, evaluation, query, transition
 
 from tilewright.memory.bank import Snapshot
-from tilewright.memory.evidence import HELPED, HURT, UNKNOWN, LocalEvidence, drawn
+from tilewright.memory.evidence import HELPED, HURT, UNKNOWN, LocalEvidence, draw_positions
 from tilewright.memory.model import Condition, Outcome, Recalled
 from tilewright.memory.retrieval import Retrieval, WordIndex
 from tilewright.memory.run_memory import RunMemory
@@ -166,12 +166,12 @@ def test_a_use_counts_whatever_the_text_was_asked_about_last() -> None:
 def test_blind_draws_ignore_the_weights() -> None:
     weights = [6.0] * 2 + [0.5] * 8
     firsts = {
-        blind: sum(drawn(weights, 1, blind, Random(n))[0] < 2 for n in range(600))
+        blind: sum(draw_positions(weights, 1, blind, Random(n))[0] < 2 for n in range(600))
         for blind in (0.0, 1.0)
     }
     assert firsts[0.0] / 600 > 0.65  # 12 of 16 by weight
     assert firsts[1.0] / 600 < 0.30  # 2 of 10 by count
-    assert sorted(drawn(weights, 10, 0.2, Random(1))) == list(range(10))
+    assert sorted(draw_positions(weights, 10, 0.2, Random(1))) == list(range(10))
 
 
 def test_code_of_an_entry_is_data_in_a_prompt() -> None:

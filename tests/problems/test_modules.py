@@ -89,8 +89,8 @@ def _task(folder: Path) -> Path:
 def test_a_kernel_has_its_reference_in_another_file(tmp_path: Path) -> None:
     problem = _kernelbench(tmp_path)
     assert problem.entry == Entry(EntryKind.MODEL, "Model", preferred="ModelNew")
-    assert problem.entry.among(["Model", "ModelNew"]) == "ModelNew"
-    assert problem.entry.among(["Model"]) == "Model"
+    assert problem.entry.name_in(["Model", "ModelNew"]) == "ModelNew"
+    assert problem.entry.name_in(["Model"]) == "Model"
     assert problem.reference == Entry(EntryKind.MODEL, "Model", str(tmp_path / "ref.py"))
 
 

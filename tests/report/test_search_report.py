@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import recorded_runs
 
-from tilewright.cli.recorded_run import curve, over, search_lines
+from tilewright.cli.recorded_run import best_at_steps, curve, search_lines
 from tilewright.report.archive import archive_grid
 from tilewright.report.charts import Point, roof_chart
 from tilewright.report.curves import best_so_far, tree_by_generation
@@ -118,7 +118,7 @@ def test_a_curve_in_the_terminal() -> None:
     assert curve([1.0, None]) == "1.00x ▁  1.00x"
     assert curve([None]) == "not measured"
     assert len(curve([1.0 + at for at in range(500)])) < 80
-    reached = over([1.0, 2.0, 3.0], [0.0, 0.5, 1.0])
+    reached = best_at_steps([1.0, 2.0, 3.0], [0.0, 0.5, 1.0])
     assert (reached[0], reached[29], reached[-1]) == (1.0, 2.0, 3.0)
 
 

@@ -298,7 +298,7 @@ def test_a_text_that_fails_when_measured_again_is_no_parent_and_is_not_asked_abo
     budget = Budget({"evaluations": 40})
     found = Loop(spec, Beam(beam), (Moves(VALLEY),), surroundings, budget, 1, ROOT)
     found.run()
-    assert len(first.judged) + len(again.judged) == budget.spent("evaluations") > 30
+    assert len(first.judged) + len(again.judged) == budget.amount_spent("evaluations") > 30
     assert again.judged
     assert len(again.judged) == len(set(again.judged))
     nodes = [node for node in found.nodes if node.text in again.judged]

@@ -28,7 +28,7 @@ from tilewright.store.store import Store
 from tilewright.strategies.author import expectation_words
 from tilewright.strategies.calls import Calls
 from tilewright.strategies.guidance import Bandit, pitfalls, summarized
-from tilewright.strategies.ideas.patterns import drawn
+from tilewright.strategies.ideas.patterns import random_subset
 from tilewright.strategies.model import Trial
 from tilewright.strategies.present import gain_words
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
@@ -57,10 +57,10 @@ def test_plans_are_read_from_json_or_from_text(reply: str, plan: Plan | None) ->
 def test_dropout_keeps_the_order_and_its_bounds() -> None:
     menu = MenuSpec(keep=0.3, least=3, most=10)
     every = list(range(30))
-    found = [drawn(every, Random(seed), menu) for seed in range(200)]
+    found = [random_subset(every, Random(seed), menu) for seed in range(200)]
     assert all(one == sorted(one) and 3 <= len(one) <= 10 for one in found)
     assert len({tuple(one) for one in found}) > 150
-    assert drawn([1, 2], Random(1), menu) == [1, 2]
+    assert random_subset([1, 2], Random(1), menu) == [1, 2]
 
 
 def compiled(spilled: int, registers: int) -> Evaluation:

@@ -37,7 +37,7 @@ def run(
         stack.enter_context(access_monitor.watched(around))
         stack.enter_context(switch.programs_in(order, seed=3))
         y = getattr(kernels, name)(x)
-        tally = batched_launch.taken()
+        tally = batched_launch.take_tally()
     assert around.out_of_bounds({"output": y}) == []
     return y, tally, around.races()
 

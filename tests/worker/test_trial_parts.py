@@ -40,7 +40,7 @@ def test_who_times_waits_for_those_who_compute_and_then_keeps_them_out() -> None
     computing, may_end, timing, may_stop = (threading.Event() for _ in range(4))
 
     def compute(name: str) -> None:
-        with turns.beside():
+        with turns.shared():
             said.append(name)
             computing.set()
             assert may_end.wait(WAIT_S)

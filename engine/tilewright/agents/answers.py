@@ -95,15 +95,15 @@ def answer(reply: str) -> Answer:
         raise AnswerError(NO_ANSWER)
     last = parts[-1].what
     if isinstance(last, str):
-        return Answer(_thought(lines[: parts[0].first]), code=last)
+        return Answer(_reasoning(lines[: parts[0].first]), code=last)
     after = max((n for n, part in enumerate(parts) if isinstance(part.what, str)), default=-1)
     blocks = tuple(p.what for p in parts[after + 1 :] if isinstance(p.what, Block))
-    return Answer(_thought(lines[: parts[0].first]), blocks)
+    return Answer(_reasoning(lines[: parts[0].first]), blocks)
 
 
 def thought_of(reply: str) -> str:
     """What a reply says that has no answer."""
-    return _thought([line.rstrip("\r\n") for line in lines_of(without_thinking(reply))])
+    return _reasoning([line.rstrip("\r\n") for line in lines_of(without_thinking(reply))])
 
 
 def without_thinking(reply: str) -> str:
@@ -219,7 +219,7 @@ def _ends_in_a_string(lines: list[str]) -> bool:
     return False
 
 
-def _thought(lines: list[str]) -> str:
+def _reasoning(lines: list[str]) -> str:
     """The reasoning, at most so long; its beginning says what is to be done."""
     text = "\n".join(line.rstrip() for line in lines).strip()
     if len(text) <= _MOST_THOUGHT:

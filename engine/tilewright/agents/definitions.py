@@ -80,8 +80,8 @@ def _anchors(old: Sequence[Segment], entry: Entry | None) -> set[str]:
     """The names without which code is only a part: what the problem calls, or, where that is not
     known, every function and class that no other one uses."""
     named = by_name(old)
-    if entry is not None and entry.path is None and entry.among(named) in named:
-        return {entry.among(named)}
+    if entry is not None and entry.path is None and entry.name_in(named) in named:
+        return {entry.name_in(named)}
     definitions = [segment for segment in old if segment.definition is not None]
     used = {
         other.names

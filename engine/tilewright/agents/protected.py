@@ -54,7 +54,7 @@ def _work(found: Sequence[Segment], entry: Entry | None) -> tuple[Segment, ...]:
     if entry is None or entry.path is not None:
         return ()
     named = by_name(found)
-    return needed([entry.among(named)], found)
+    return needed([entry.name_in(named)], found)
 
 
 def _why(segment: Segment, found: Sequence[Segment], entry: Entry | None) -> str | None:
@@ -77,7 +77,7 @@ def _is_replaced(name: str, found: Sequence[Segment], entry: Entry | None) -> bo
     named = by_name(found)
     if entry is None:
         return name == "Model" and "ModelNew" in named
-    return entry.kind is EntryKind.MODEL and name == entry.name and entry.among(named) != name
+    return entry.kind is EntryKind.MODEL and name == entry.name and entry.name_in(named) != name
 
 
 def _is_kernel(segment: Segment) -> bool:
@@ -104,7 +104,7 @@ def _changed(old: Sequence[Segment], new: Sequence[Segment], entry: Entry | None
     names = by_name(new)
     before = by_name(old)
     for segment, why in protected(old, entry):
-        what = f"{_called(segment)} (line {segment.line}), which {why}"
+        what = f"{_segment_title(segment)} (line {segment.line}), which {why}"
         if segment.text.rstrip() not in texts:
             there = any(name in names for name in segment.names)
             yield f"{'changes' if there or not segment.names else 'removes'} {what}"
@@ -151,7 +151,7 @@ def _loud(node: ast.stmt) -> Iterator[ast.stmt]:
         yield from _loud(one)
 
 
-def _called(segment: Segment) -> str:
+def _segment_title(segment: Segment) -> str:
     definition = segment.definition
     if definition is not None:
         kind = "class" if isinstance(definition, ast.ClassDef) else "function"

@@ -159,7 +159,7 @@ def parent(briefing: Briefing, role: Role) -> Part:
 def _entry_name(briefing: Briefing, found: Sequence[Segment]) -> str:
     """What the problem calls in the file; empty where that is in another one."""
     entry = briefing.entry
-    return entry.among(by_name(found)) if entry is not None and entry.path is None else ""
+    return entry.name_in(by_name(found)) if entry is not None and entry.path is None else ""
 
 
 def _stand_in(briefing: Briefing, found: Sequence[Segment]) -> str:
@@ -327,21 +327,23 @@ class Outline:
 def prompt(outline: Outline, limit_tokens: int | None) -> Prompt:
     """The prompt of an outline. Where it would exceed the limit, the oldest tries are left out
     first, then whole sections that help without being needed."""
-    found = _made(outline, outline.steps)
+    found = _prompt_with_steps(outline, outline.steps)
     limit = MOST_TOKENS if limit_tokens is None else min(limit_tokens, MOST_TOKENS)
     left = outline.steps
     while found.tokens > limit and len(left) > 1:
         left = left[1:]
         cut = f"section 11 (TRIES): the oldest {len(outline.steps) - len(left)} left out"
-        found = _made(outline, left, (cut,))
+        found = _prompt_with_steps(outline, left, (cut,))
     for number in _LET_GO:
         if found.tokens <= limit:
             break
-        found = _bare(found, outline.goal) if number == _GOAL else _without(found, number)
+        found = _bare(found, outline.goal) if number == _GOAL else _without_section(found, number)
     return found
 
 
-def _made(outline: Outline, left: Sequence[Step], more: tuple[str, ...] = ()) -> Prompt:
+def _prompt_with_steps(
+    outline: Outline, left: Sequence[Step], more: tuple[str, ...] = ()
+) -> Prompt:
     parts = (*outline.parts, steps(left, outline.role))
     there = sorted((one for one, _ in parts if one is not None), key=lambda s: s.number)
     return Prompt(outline.role, tuple(there), (*(cut for _, cuts in parts for cut in cuts), *more))
@@ -356,7 +358,7 @@ def _bare(found: Prompt, bare: Section | None) -> Prompt:
     return Prompt(found.role, left, (*found.cut, cut))
 
 
-def _without(found: Prompt, number: int) -> Prompt:
+def _without_section(found: Prompt, number: int) -> Prompt:
     gone = [one for one in found.sections if one.number == number]
     if not gone:
         return found

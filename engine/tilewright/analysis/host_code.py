@@ -126,11 +126,11 @@ class _Reach:
         """Some places, those they lead to, and so on."""
         found = 0
         while places:
-            found |= self._from(_lowest(places))
+            found |= self._reachable_from(_lowest(places))
             places &= ~found
         return found
 
-    def _from(self, place: int) -> int:
+    def _reachable_from(self, place: int) -> int:
         known = self._closed.get(place)
         if known is not None:
             return known

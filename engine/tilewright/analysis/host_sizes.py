@@ -111,12 +111,12 @@ class HostSizes:
 
     def open(self, name: str) -> Polynomial:
         """A number that is known by its name only."""
-        return Polynomial.of(self._table.make("global", detail=name))
+        return Polynomial.from_value(self._table.make("global", detail=name))
 
     def rounded(self, name: str, one: Polynomial, two: Polynomial) -> Polynomial:
         """A quotient or the like of two sizes; one and the same for the same sizes."""
         if one.number is not None and two.number is not None and two.number != 0:
-            return Polynomial.of(_ROUNDED[name](one.number, two.number))
+            return Polynomial.from_value(_ROUNDED[name](one.number, two.number))
         exact = _exact_quotient(one, two) if name in ("cdiv", "floordiv", "mod") else None
         if exact is not None:
             return ZERO if name == "mod" else exact
@@ -125,7 +125,7 @@ class HostSizes:
             value = self._table.make("global", detail=f"{name} {len(self._rounded)}")
             self._rounded[key] = value
             self.rounding[value] = key
-        return Polynomial.of(self._rounded[key])
+        return Polynomial.from_value(self._rounded[key])
 
     def _ask_caller(
         self, module: Module, launch: Launch, host: ast.FunctionDef, depth: int
@@ -187,7 +187,7 @@ class HostSizes:
         """What an expression is: a number, a tensor, or a tuple of such."""
         match node:
             case ast.Constant(value=int() as number) if not isinstance(number, bool):
-                return Polynomial.of(number)
+                return Polynomial.from_value(number)
             case ast.Name(id=name):
                 return self._env[name] if name in self._env else self._constant(node)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
@@ -213,7 +213,7 @@ class HostSizes:
         except Undecidable:
             return None
         is_number = isinstance(found, int) and not isinstance(found, bool)
-        return Polynomial.of(found) if is_number else None
+        return Polynomial.from_value(found) if is_number else None
 
     def _computed(
         self, op: ast.operator, one: Polynomial | None, two: Polynomial | None
@@ -265,8 +265,8 @@ class HostSizes:
         extent = tensor.shape[0].number
         if extent is None or start < 0 or step < 1:
             return None
-        first = Polynomial.of(max(0, -(-(extent - start) // step)))
-        stride = tensor.strides[0] * Polynomial.of(step)
+        first = Polynomial.from_value(max(0, -(-(extent - start) // step)))
+        stride = tensor.strides[0] * Polynomial.from_value(step)
         return HostTensor(
             f"{tensor.key}[]", (first, *tensor.shape[1:]), (stride, *tensor.strides[1:])
         )
@@ -274,7 +274,7 @@ class HostSizes:
     def _call(self, node: ast.Call) -> Size | None:
         dotted = self._names.resolve(node.func) or ""
         if dotted in _MADE:
-            return self._made(node, node.args[0] if len(node.args) == 1 else None, dotted)
+            return self._new_tensor(node, node.args[0] if len(node.args) == 1 else None, dotted)
         if dotted in _LIKE and node.args:
             return self._like(self.tensor(node.args[0]), node)
         name = dotted.rpartition(".")[2]
@@ -295,18 +295,18 @@ class HostSizes:
             return None
         if name in ("size", "stride"):
             sizes = self._sizes(owner, "shape" if name == "size" else "stride")
-            return self._at(sizes, _integer(node.args[0])) if node.args else sizes
+            return self._size_at(sizes, _integer(node.args[0])) if node.args else sizes
         if name == "numel":
             return _product(owner.shape) if owner.shape is not None else self.open(f"{owner.key} #")
         if name in _NEW:
-            return self._made(node, node.args[0] if len(node.args) == 1 else None, name)
+            return self._new_tensor(node, node.args[0] if len(node.args) == 1 else None, name)
         if name in ("view", "reshape"):
             return self._viewed(owner, node)
         if name == "contiguous":
             return self._contiguous(f"{owner.key}.contiguous", owner.shape)
         return replace(owner, node=None) if name in _SAME and owner.shape is None else None
 
-    def _at(self, sizes: Size | None, index: int | None) -> Size | None:
+    def _size_at(self, sizes: Size | None, index: int | None) -> Size | None:
         if index is None:
             return None
         if isinstance(sizes, HostTensor):
@@ -315,7 +315,7 @@ class HostSizes:
             return sizes[index]
         return None
 
-    def _made(self, node: ast.Call, only: ast.expr | None, name: str) -> HostTensor:
+    def _new_tensor(self, node: ast.Call, only: ast.expr | None, name: str) -> HostTensor:
         options = {keyword.arg for keyword in node.keywords}
         key = f"{name}@{node.lineno}:{node.col_offset}"
         if None in options or options & {"memory_format", "layout"} or not node.args:
@@ -367,7 +367,7 @@ def _power(op: ast.operator, base: int | None, exponent: int | None) -> Polynomi
     """``base ** exponent`` or ``base << exponent`` of numbers that sizes may have."""
     if base is None or exponent is None or not 0 <= exponent < _BITS or abs(base) >> _BITS:
         return None
-    return Polynomial.of(base << exponent if isinstance(op, ast.LShift) else base**exponent)
+    return Polynomial.from_value(base << exponent if isinstance(op, ast.LShift) else base**exponent)
 
 
 def _exact_quotient(one: Polynomial, two: Polynomial) -> Polynomial | None:
@@ -384,9 +384,9 @@ def _exact_quotient(one: Polynomial, two: Polynomial) -> Polynomial | None:
             left.remove(factor)
         if coefficient % number:
             return None
-        term = Polynomial.of(coefficient // number)
+        term = Polynomial.from_value(coefficient // number)
         for factor in left:
-            term = term * Polynomial.of(factor)
+            term = term * Polynomial.from_value(factor)
         total = total + term
     return total
 
@@ -475,5 +475,5 @@ def quotients(sizes: HostSizes, size: Polynomial) -> Iterator[tuple[str, Polynom
     """What a size that is one rounded quotient rounds."""
     if len(size.values) == 1:
         (value,) = size.values
-        if value in sizes.rounding and size == Polynomial.of(value):
+        if value in sizes.rounding and size == Polynomial.from_value(value):
             yield sizes.rounding[value]

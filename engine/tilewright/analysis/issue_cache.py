@@ -112,7 +112,7 @@ class IssueCache:
     def keep_own(self, key: str, layout: Layout, found: Found) -> None:
         """Keep what the detectors that read no host code have found."""
         issues = {
-            issue_id: tuple(KeptIssue.at(issue, layout) for issue in issues)
+            issue_id: tuple(KeptIssue.from_issue(issue, layout) for issue in issues)
             for issue_id, issues in found.issues.items()
             if issue_id in found.own
         }
@@ -120,7 +120,7 @@ class IssueCache:
 
     def keep(self, key: str, layout: Layout, found: Iterable[Issue]) -> None:
         """Keep issues that were found in a file of this layout."""
-        self._known.put(key, tuple(KeptIssue.at(issue, layout) for issue in found))
+        self._known.put(key, tuple(KeptIssue.from_issue(issue, layout) for issue in found))
 
 
 @dataclass
@@ -153,7 +153,7 @@ class Surroundings:
     def __init__(
         self, module: Module, context: AnalysisContext, before: Identities | None = None
     ) -> None:
-        self.layout = Layout.of(module)
+        self.layout = Layout.from_module(module)
         self._module = module
         self._tops = {id(node): place for place, node in enumerate(module.tree.body)}
         kernels = {id(kernel.node) for kernel in module.kernels}
@@ -179,7 +179,7 @@ class Surroundings:
         self._before = before.known if before is not None and changed is not None else {}
         self._changed = changed or 0
 
-    def of(self, kernel: Kernel) -> str:
+    def identity_of(self, kernel: Kernel) -> str:
         """The identity of all that one kernel's issues depend on."""
         names = _reached([kernel.name], self._calls)
         family = names | _reached([kernel.name], self._callers)
@@ -306,7 +306,7 @@ class Surroundings:
             # A kernel inside a function sees names that are bound anywhere.
             parts += self._texts.values()
         parts.append(repr(is_for_a_fork(module)))
-        called = self._called()
+        called = self._called_functions()
         parts.append(repr(sorted(map(sorted, widening_kernels(module)))))
         parts.append(repr([(name, sorted(sizes)) for name, sizes in widened_sizes(module)]))
         parts.append(repr(sorted(pure_helpers(module) & called if called else ())))
@@ -321,7 +321,7 @@ class Surroundings:
             last = statement.end_lineno or statement.lineno
         return "\n".join((*found, *lines[last:]))
 
-    def _called(self) -> frozenset[str]:
+    def _called_functions(self) -> frozenset[str]:
         return frozenset().union(*self._calls.values())
 
 

@@ -44,7 +44,7 @@ class Layout:
     places: Mapping[_Anchor, int] = field(compare=False)
 
     @staticmethod
-    def of(module: Module) -> "Layout":
+    def from_module(module: Module) -> "Layout":
         """The layout of a parsed file."""
         kernels = {id(kernel.node): kernel.name for kernel in module.kernels}
         lines = module.index.lines
@@ -111,7 +111,7 @@ class KeptIssue:
     layout: Layout | None
 
     @staticmethod
-    def at(issue: Issue, layout: Layout) -> "KeptIssue":
+    def from_issue(issue: Issue, layout: Layout) -> "KeptIssue":
         """An issue of a file of this layout."""
         lines = list(_lines(issue))
         found = tuple(map(layout.number_of, lines))
@@ -145,13 +145,13 @@ def _moved(issue: Issue, lines: Sequence[int]) -> Issue:
     """An issue with other first and last lines of its places."""
     own, *others = zip(lines[::2], lines[1::2], strict=True)
     related = tuple(
-        Related(one.message, _on(one.range, *there))
+        Related(one.message, _range_on_lines(one.range, *there))
         for one, there in zip(issue.related, others, strict=True)
     )
-    return replace(issue, range=_on(issue.range, *own), related=related)
+    return replace(issue, range=_range_on_lines(issue.range, *own), related=related)
 
 
-def _on(where: Range, line: int, end_line: int) -> Range:
+def _range_on_lines(where: Range, line: int, end_line: int) -> Range:
     return Range(line, where.column, end_line, where.end_column)
 
 

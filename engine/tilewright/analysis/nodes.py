@@ -16,7 +16,7 @@ def nodes_of(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
 
     Operators and contexts are left out: they are half of all nodes and carry no information.
     """
-    return (node, *_within(node))
+    return (node, *_inner_nodes(node))
 
 
 def nodes_like(node: ast.FunctionDef, kind: type[N]) -> tuple[N, ...]:
@@ -26,7 +26,7 @@ def nodes_like(node: ast.FunctionDef, kind: type[N]) -> tuple[N, ...]:
 
 
 @per_node
-def _within(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
+def _inner_nodes(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
     """Without the function itself: kept with it, that would be a reference cycle."""
     return tuple(descendants(node)[1:])
 
@@ -34,6 +34,6 @@ def _within(node: ast.FunctionDef) -> tuple[ast.AST, ...]:
 @per_node
 def _by_type(node: ast.FunctionDef) -> Mapping[type[ast.AST], tuple[ast.AST, ...]]:
     found: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
-    for each in _within(node):
+    for each in _inner_nodes(node):
         found[each.__class__].append(each)
     return {kind: tuple(nodes) for kind, nodes in found.items()}

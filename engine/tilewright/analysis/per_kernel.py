@@ -42,7 +42,7 @@ def kept_by(
         known: LruDict[Hashable, tuple[T]] = LruDict(most)
 
         @wraps(function)
-        def asked(*args: *A) -> T:
+        def memoized(*args: *A) -> T:
             place = key(*args)
             entry = known.get(place)
             if entry is None:
@@ -50,7 +50,7 @@ def kept_by(
                 known.put(place, entry)
             return entry[0]
 
-        return asked
+        return memoized
 
     return decorated
 
@@ -62,36 +62,39 @@ def per_kernel(function: Callable[[Module, Kernel, *A], T]) -> Callable[[Module,
     """
 
     @wraps(function)
-    def asked(module: Module, kernel: Kernel, *further: *A) -> T:
+    def memoized(module: Module, kernel: Kernel, *further: *A) -> T:
         memo = memo_of(kernel.node)
         key = (function, further)
         entry = memo.get(key)
         if entry is None or entry[0] is not module.names:
-            entry = memo[key] = module.names, *_noted(function, module, kernel, *further)
+            entry = memo[key] = (
+                module.names,
+                *_result_and_host_read(function, module, kernel, *further),
+            )
         if entry[2]:
             note_host_read()
         return cast("T", entry[1])
 
-    return asked
+    return memoized
 
 
 def per_module(function: Callable[[Module, *A], T]) -> Callable[[Module, *A], T]:
     """Keep a result by the parsed file and the further arguments, as long as the file is kept."""
 
     @wraps(function)
-    def asked(module: Module, *further: *A) -> T:
+    def memoized(module: Module, *further: *A) -> T:
         key = (function, further)
         entry = module.memo.get(key)
         if entry is None:
-            entry = module.memo[key] = _noted(function, module, *further)
+            entry = module.memo[key] = _result_and_host_read(function, module, *further)
         if entry[1]:
             note_host_read()
         return cast("T", entry[0])
 
-    return asked
+    return memoized
 
 
-def _noted(function: Callable[[*A], T], *args: *A) -> tuple[T, bool]:
+def _result_and_host_read(function: Callable[[*A], T], *args: *A) -> tuple[T, bool]:
     """A result, and whether host code was read for it: then it is read by all who take it."""
     before = host_reads()
     return function(*args), host_reads() is not before

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator
 
 from tilewright.analysis.flow import flow_of, pure_helpers
 from tilewright.analysis.per_kernel import Same, kept_by, per_module
-from tilewright.analysis.values import Value, reached, within
+from tilewright.analysis.values import Value, reached, values_within
 from tilewright.analysis.wide_offsets import WIDE_TYPES
 from tilewright.source.model import Kernel, Language, Module
 
@@ -33,7 +33,7 @@ def _by_text(module: Module, kernel: Kernel) -> Hashable:
 def _widened_in(module: Module, kernel: Kernel) -> frozenset[str]:
     found: set[str] = set()
     for access in flow_of(module, kernel).accesses:
-        for product in within(access.pointer, _is_sum):
+        for product in values_within(access.pointer, _is_sum):
             found |= _factor_of_wide(product)
     return frozenset(found)
 
@@ -55,7 +55,7 @@ def factors_of_rows(pointer: Value) -> Iterator[tuple[Value, Value, frozenset[st
 
     Those in which something is 64 bits wide are left out.
     """
-    for product in within(pointer, _is_sum):
+    for product in values_within(pointer, _is_sum):
         if not product.is_binary("Mult") or "load" not in product.operations:
             continue
         parts = list(reached(product, _factors_of))

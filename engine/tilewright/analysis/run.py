@@ -34,7 +34,7 @@ def analyze(
     What the file's own comments suppress is left out, unless ``suppressed`` asks for it as well.
     A file that is read ``once`` is found out about without what a next version could share.
     """
-    issues = list(_found(module, context, _FILE))
+    issues = list(_issues_in_scopes(module, context, _FILE))
     around = None if once else _CACHE.surroundings(module, context)
     for kernel in module.kernels:
         issues += _found_in_kernel(kernel, module, context, around)
@@ -52,7 +52,7 @@ def _found_in_kernel(
     """The issues of a kernel: what is known ``around``, and what other detectors find."""
     if around is None:
         return _in_order(_found_by_each(kernel, module, context, {}))
-    key, layout = around.of(kernel), around.layout
+    key, layout = around.identity_of(kernel), around.layout
     known = _CACHE.get(key, layout)
     if known is not None:
         return known
@@ -74,7 +74,7 @@ def _found_in_host(
         known = _CACHE.get(key, around.layout)
         if known is not None:
             return known
-    found = tuple(_found(replace(module, focus=function), context, _HOST))
+    found = tuple(_issues_in_scopes(replace(module, focus=function), context, _HOST))
     if around is not None and key is not None:
         _CACHE.keep(key, around.layout, found)
     return found
@@ -102,14 +102,16 @@ def _found_by_each(
             own.add(issue_id)
         if found:
             issues[issue_id] = found
-    return Found(issues, frozenset(own), module.lookup.said)
+    return Found(issues, frozenset(own), module.lookup.answers)
 
 
 def _in_order(found: Found) -> tuple[Issue, ...]:
     return tuple(chain.from_iterable(found.issues.values()))
 
 
-def _found(module: Module, context: AnalysisContext, scopes: frozenset[Scope]) -> Iterator[Issue]:
+def _issues_in_scopes(
+    module: Module, context: AnalysisContext, scopes: frozenset[Scope]
+) -> Iterator[Issue]:
     for issue_id, detect in registered().items():
         if scope_of(issue_id) in scopes:
             yield from _found_by(issue_id, detect, module, context)[0]

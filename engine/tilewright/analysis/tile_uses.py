@@ -141,9 +141,9 @@ def tile_uses(module: Module, kernel: Kernel, context: AnalysisContext) -> tuple
 def _tile(tiles: Tiles, node: ast.Call, kind: str | None) -> TileFacts | None:
     """Facts of what a call moves: of a store, of its address."""
     if kind != "store":
-        return tiles.at(node)
+        return tiles.facts_at(node)
     address = node.args[0] if node.args else None
-    return tiles.at(address) if address is not None else None
+    return tiles.facts_at(address) if address is not None else None
 
 
 def _holds_dot(module: Module, loop: ast.AST) -> bool:

@@ -157,7 +157,7 @@ def reached(start: T, onward: Callable[[T], Iterable[T]]) -> Iterator[T]:
             pending.extend(onward(current))
 
 
-def within(value: Value, is_passed: Callable[[Value], bool]) -> Iterator[Value]:
+def values_within(value: Value, is_passed: Callable[[Value], bool]) -> Iterator[Value]:
     """The value, and the operands of each value that is passed through; each once.
 
     A value may be an operand of many: to look at it each time it is met takes forever.

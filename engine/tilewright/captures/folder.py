@@ -32,7 +32,7 @@ class Captures:
         here = str(path.resolve())
         return any(x.file == here or not Path(x.file).exists() for x in self.kernels)
 
-    def of(self, module: Module, path: Path) -> Found:
+    def launches_of(self, module: Module, path: Path) -> Found:
         """What is captured of a file's kernels; those whose text has changed since are stale.
 
         A file that was moved is known by its kernels' texts.

@@ -31,7 +31,7 @@ def _outline(module: Module, other: Module) -> tuple[tuple[str, str], ...]:
     told = _Told(module, other)
     found = []
     for statement in module.tree.body:
-        text = told.of(statement)
+        text = told.text_of(statement)
         if text:
             found.append((_name(statement), text))
     return tuple(found)
@@ -66,7 +66,7 @@ class _Told:
                 case ast.FunctionDef(name=name) if name in names:
                     self._skipped.add(id(statement))
 
-    def of(self, node: object) -> str:
+    def text_of(self, node: object) -> str:
         """The text of a node; empty where it is left out."""
         if id(node) in self._skipped:
             return ""
@@ -74,15 +74,15 @@ class _Told:
         if launch is not None:
             return self._launch(launch)
         if isinstance(node, ast.AST):
-            inner = ", ".join(self.of(value) for _, value in ast.iter_fields(node))
+            inner = ", ".join(self.text_of(value) for _, value in ast.iter_fields(node))
             return f"{type(node).__name__}({inner})"
         if isinstance(node, list):
-            return f"[{', '.join(filter(None, map(self.of, node)))}]"
+            return f"[{', '.join(filter(None, map(self.text_of, node)))}]"
         return repr(node)
 
     def _launch(self, launch: Launch) -> str:
         runtime = sorted(_runtime(launch, self._module).items())
-        return f"launch {launch.kernel}({', '.join(f'{n}={self.of(v)}' for n, v in runtime)})"
+        return f"launch {launch.kernel}({', '.join(f'{n}={self.text_of(v)}' for n, v in runtime)})"
 
 
 def _runtime(launch: Launch, module: Module) -> dict[str, ast.expr]:

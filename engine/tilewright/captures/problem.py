@@ -73,7 +73,7 @@ def problem_of_captured(source: Path, text: str, folder: Path) -> CapturedProble
         CaptureError: no such folder, or one that cannot be read.
     """
     captures = load_captures(folder)
-    found = captures.of(parse_module(text, str(source)), source)
+    found = captures.launches_of(parse_module(text, str(source)), source)
     notes = [stale_note(source, kernel) for kernel in found.stale]
     timed: list[Case] = []
     small: list[Case] = []
@@ -94,7 +94,7 @@ def launches_of_file(source: Path, text: str, captures: Captures) -> Found:
     """What is captured of a file's kernels as they are in ``text``; for the editor."""
     if not captures.concern(source):
         return Found()
-    return captures.of(parse_module(text, str(source)), source)
+    return captures.launches_of(parse_module(text, str(source)), source)
 
 
 def stale_note(source: Path, kernel: CapturedKernel) -> str:

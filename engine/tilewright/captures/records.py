@@ -75,7 +75,7 @@ def merge(parts: Path, limit: int) -> Merged:
         lines = list(_lines(path))
         notes.update(dict.fromkeys(line["note"] for line in lines if "note" in line))
         counts = path.with_suffix(".counts").read_bytes()
-        told = _told(lines)
+        told = _outcomes_by_launch(lines)
         for line in lines:
             if "slot" in line:
                 (count,) = _COUNTER.unpack_from(counts, line["slot"] * _COUNTER.size)
@@ -99,7 +99,7 @@ def _ended_in(parts: Path) -> Iterator[str]:
         )
 
 
-def _told(lines: list[Line]) -> dict[int, dict[str, Any]]:
+def _outcomes_by_launch(lines: list[Line]) -> dict[int, dict[str, Any]]:
     """What was written afterwards of launches: their failure, or what they wrote."""
     found: dict[int, dict[str, Any]] = {}
     for line in lines:

@@ -72,7 +72,7 @@ class _Planned:
     def plan(self) -> Plan:
         self._same_parameters()
         self._same_host()
-        values, options = self._given()
+        values, options = self._values_and_options()
         changed = {n for n, v in values.items() if v != self._call.values.get(n)}
         changed |= set(self._call.values) - set(values)
         axes = self._axes()
@@ -125,7 +125,7 @@ class _Planned:
         if new:
             self._fail(f"parameter {', '.join(new)} is new, and no captured launch gives it")
 
-    def _given(self) -> tuple[dict[str, Value], dict[str, int | float | bool | str]]:
+    def _values_and_options(self) -> tuple[dict[str, Value], dict[str, int | float | bool | str]]:
         """Values and options, the text's own where it changed them."""
         values, options = dict(self._call.values), dict(self._call.options)
         old, new = _written(self._original, self._old), _written(self._module, self._new)

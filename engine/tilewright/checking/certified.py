@@ -65,11 +65,13 @@ def certified(path: Path, text: str) -> Certified:
             faults.append(read)
         elif (place.parent / read.subject.file).resolve() == path.resolve():
             changed = problem_change(read, place, path)
-            states.append((place, held(read, module, changed)))
+            states.append((place, certificate_state(read, module, changed)))
     return Certified(module, tuple(proofs(module, states)), tuple(faults))
 
 
-def held(certificate: CertificateFile, module: Module, problem: Change | None) -> State:
+def certificate_state(
+    certificate: CertificateFile, module: Module, problem: Change | None
+) -> State:
     """A certificate against a text, and a change of what it was run on."""
     state = state_of(certificate, module)
     return state if problem is None else replace(state, changes=(*state.changes, problem))
@@ -115,7 +117,7 @@ def _worth(state: State) -> tuple[bool, int, str]:
     return state.is_current, LEVELS.index(certificate.level), certificate.created
 
 
-def said(state: State, kernel: str) -> str:
+def state_sentence(state: State, kernel: str) -> str:
     """What a certificate says of a kernel now, in one line."""
     certificate = state.certificate
     if state.is_current:

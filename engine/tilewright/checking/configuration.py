@@ -239,10 +239,10 @@ def issues_meant(selectors: Iterable[str]) -> frozenset[str]:
     Raises:
         UnknownSelectorError: one means no issue at all.
     """
-    return frozenset(issue for selector in selectors for issue in _meant(selector))
+    return frozenset(issue for selector in selectors for issue in _selected_issues(selector))
 
 
-def _meant(selector: str) -> frozenset[str]:
+def _selected_issues(selector: str) -> frozenset[str]:
     known = taxonomy()
     if selector == ALL:
         return frozenset(known)

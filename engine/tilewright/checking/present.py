@@ -83,16 +83,17 @@ def as_lines(checked: Checked) -> Iterator[str]:
 
 def _as_lines(checked: Checked) -> Iterator[str]:
     for problem in checked.module.problems:
-        yield f"{_at(checked, problem.range)}: not Python, the rest was checked: {problem.message}"
+        place = _location_text(checked, problem.range)
+        yield f"{place}: not Python, the rest was checked: {problem.message}"
     for notice in checked.notices:
-        yield f"{_at(checked, notice.range)}: {notice.message}"
+        yield f"{_location_text(checked, notice.range)}: {notice.message}"
     for issue in checked.issues:
-        yield f"{_at(checked, issue.range)}: {issue.id} [{issue.stage}]: {issue.message}"
+        yield f"{_location_text(checked, issue.range)}: {issue.id} [{issue.stage}]: {issue.message}"
     for remark in checked.remarks:
-        yield f"{_at(checked, remark.range)}: note: {remark.message}"
+        yield f"{_location_text(checked, remark.range)}: note: {remark.message}"
 
 
-def _at(checked: Checked, where: Range) -> str:
+def _location_text(checked: Checked, where: Range) -> str:
     cell, line = checked.place(where.line)
     inside = "" if cell is None else f"cell {cell}:"
     return f"{checked.module.path}:{inside}{line}:{where.column + 1}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.suppression import Notice
-from tilewright.checking.certified import Certified, KernelProof, certified, said
+from tilewright.checking.certified import Certified, KernelProof, certified, state_sentence
 from tilewright.checking.checked import Checked, Remark
 from tilewright.errors import InputError
 from tilewright.source import parse_module
@@ -58,7 +58,7 @@ def _stale(proof: KernelProof) -> Remark:
     assert proof.state is not None
     assert proof.place is not None
     name = proof.kernel.name
-    message = f"{name}: {said(proof.state, name)} ({proof.place.name}); verify it again"
+    message = f"{name}: {state_sentence(proof.state, name)} ({proof.place.name}); verify it again"
     return Remark("stale_certificate", "error", message, proof.kernel.name_range, name)
 
 

@@ -94,7 +94,7 @@ def _results(checked: Checked, ids: Sequence[str], root: Path) -> Iterable[dict[
             "ruleId": issue.id,
             "ruleIndex": ids.index(issue.id),
             "level": _LEVELS[level_of(issue)],
-            "message": {"text": _told(checked, issue.range, issue.message)},
+            "message": {"text": _message_text(checked, issue.range, issue.message)},
             "locations": [_place(checked, issue.range, root, issue.kernel)],
             "relatedLocations": [
                 {
@@ -128,7 +128,7 @@ def _fingerprint(checked: Checked, issue: Issue) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
 
 
-def _told(checked: Checked, where: Range, message: str) -> str:
+def _message_text(checked: Checked, where: Range, message: str) -> str:
     cell, line = checked.place(where.line)
     return message if cell is None else f"cell {cell}, line {line}: {message}"
 
@@ -187,6 +187,6 @@ def _notifications(checked: Checked, root: Path) -> Iterable[dict[str, Any]]:
     for level, where, message in told:
         yield {
             "level": level,
-            "message": {"text": _told(checked, where, message)},
+            "message": {"text": _message_text(checked, where, message)},
             "locations": [_place(checked, where, root)],
         }

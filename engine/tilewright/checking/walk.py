@@ -25,7 +25,7 @@ def files_to_check(paths: Iterable[Path], *, isolated: bool) -> Iterator[Path | 
         if not os.path.isdir(path):  # noqa: PTH112
             yield path
             continue
-        found, errors = _below(path)
+        found, errors = _files_below(path)
         yield from errors
         for file in found:
             if isolated or not _is_excluded(file):
@@ -48,7 +48,7 @@ def _is_excluded(file: Path) -> bool:
         return False
 
 
-def _below(root: Path) -> tuple[list[Path], list[InputError]]:
+def _files_below(root: Path) -> tuple[list[Path], list[InputError]]:
     """Python files and notebooks below a folder, and why other folders were not looked into."""
     found: list[Path] = []
     errors: list[InputError] = []

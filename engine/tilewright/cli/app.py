@@ -23,7 +23,7 @@ def _print_version(asked: bool) -> None:
 
 
 @app.callback()
-def _about(
+def _main_options(
     version: Annotated[
         bool,
         typer.Option(

@@ -33,7 +33,7 @@ class Faults:
         return tuple(self._found.values())
 
     @contextmanager
-    def of(self, path: Path) -> Iterator[None]:
+    def collect_from(self, path: Path) -> Iterator[None]:
         """Keep what goes wrong with one file, so that it ends nothing else."""
         try:
             yield

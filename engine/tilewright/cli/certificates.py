@@ -11,7 +11,7 @@ import typer
 from tilewright.certificates.staleness import State
 from tilewright.checking import Checked
 from tilewright.checking.annotations import annotations, fault_annotation
-from tilewright.checking.certified import Certified, KernelProof, certified, said
+from tilewright.checking.certified import Certified, KernelProof, certified, state_sentence
 from tilewright.checking.present import fault_as_json
 from tilewright.checking.remarks import insisting
 from tilewright.checking.sarif import sarif
@@ -64,7 +64,7 @@ def certificates(
         files = _changed(files, since)
     found: list[Certified] = []
     for path in files:
-        with faults.of(path):
+        with faults.collect_from(path):
             found.append(certified(path, read_source(path, from_stdin=stdin)))
     lacking = [insisting(one, level.value) for one in found]
     _tell(found, lacking, form, faults.all)
@@ -164,7 +164,11 @@ def _status(proof: KernelProof) -> str:
 
 def _print(one: Certified) -> None:
     for proof in one.kernels:
-        told = "no certificate" if proof.state is None else said(proof.state, proof.kernel.name)
+        told = (
+            "no certificate"
+            if proof.state is None
+            else state_sentence(proof.state, proof.kernel.name)
+        )
         where = f"{one.module.path}:{proof.kernel.name_range.line}"
         place = f" ({proof.place.name})" if proof.place else ""
         OUT.print(one_line(f"{where}: {proof.kernel.name}: {told}{place}"))

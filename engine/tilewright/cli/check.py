@@ -108,8 +108,8 @@ def check(
     version = parse_version(triton) if triton else None
     chosen = Chosen(
         AnalysisContext(target_of(target), version),
-        _meant(select),
-        _meant(ignore),
+        _issue_selection(select),
+        _issue_selection(ignore),
         isolated,
         load_captures(captured) if captured else None,
     )
@@ -139,8 +139,8 @@ def checked_files(
     Files that are read ``once`` are all kept until the end: there is nothing to collect.
     """
     for path, text in sources:
-        with chosen.faults.of(path):
-            checked = check_text(text, str(path), *chosen.of(path), once=once)
+        with chosen.faults.collect_from(path):
+            checked = check_text(text, str(path), *chosen.rules_and_context(path), once=once)
             if once:
                 set_aside()
             yield with_stale(checked, path, text)
@@ -171,8 +171,10 @@ def _compiled(
         path = Path(each.module.path)
         far = f" ({number} of {len(files)})" if len(files) > 1 else ""
         found = each
-        with chosen.faults.of(path):
-            found = with_compiled(each, path, chosen.of(path)[0], wanted, launches, far)
+        with chosen.faults.collect_from(path):
+            found = with_compiled(
+                each, path, chosen.rules_and_context(path)[0], wanted, launches, far
+            )
         yield found
 
 
@@ -184,8 +186,8 @@ def _executed(files: Iterable[Checked], chosen: "Chosen") -> Iterator[Checked]:
     for each in files:
         path = Path(each.module.path)
         found = each
-        with chosen.faults.of(path):
-            found = with_executed(each, path, chosen.of(path)[0])
+        with chosen.faults.collect_from(path):
+            found = with_executed(each, path, chosen.rules_and_context(path)[0])
         yield found
 
 
@@ -209,16 +211,16 @@ class Chosen:
         self._flaws: dict[str, ProblemError] = {}
         self.faults = Faults()
 
-    def of(self, path: Path) -> tuple[Rules, AnalysisContext]:
+    def rules_and_context(self, path: Path) -> tuple[Rules, AnalysisContext]:
         """Rules and context of one file; its problem's spec says what the host is called with."""
         found = default_configuration()
         if not self.isolated:
-            with self.faults.of(path):
+            with self.faults.collect_from(path):
                 found = configuration_for(path)
         rules = found.rules_for(path)
         issues = (self._select or rules.issues) - self._ignore
         entry = None
-        with self.faults.of(path):
+        with self.faults.collect_from(path):
             problem, flaw = problem_or_flaw(path)
             if flaw is not None:
                 self._flaws[str(flaw)] = flaw
@@ -240,7 +242,7 @@ class Chosen:
         return [flawed(flaw) for flaw in self._flaws.values()]
 
 
-def _meant(names: list[str] | None) -> frozenset[str] | None:
+def _issue_selection(names: list[str] | None) -> frozenset[str] | None:
     if not names:
         return None
     try:
@@ -279,7 +281,7 @@ def _fix(paths: list[Path], chosen: Chosen, form: CheckFormat, *, write: bool) -
     left: list[Checked] = []
     fixed = 0
     for path, text in read_sources(paths, chosen.faults, isolated=False):
-        with chosen.faults.of(path):
+        with chosen.faults.collect_from(path):
             checked, count = _fixed(path, text, chosen, write=write)
             left.append(checked)
             fixed += count
@@ -297,8 +299,8 @@ def _fixed(path: Path, text: str, chosen: Chosen, *, write: bool) -> tuple[Check
     name = one_line(str(path))
     if path.suffix == NOTEBOOK:
         ERR.print(f"{name}: a notebook is checked and not fixed")
-        return check_text(text, str(path), *chosen.of(path)), 0
-    result = fix_text(text, str(path), *chosen.of(path))
+        return check_text(text, str(path), *chosen.rules_and_context(path)), 0
+    result = fix_text(text, str(path), *chosen.rules_and_context(path))
     for done in result.fixes:
         ERR.print(fix_line(name, done))
     if result.fixes and write:

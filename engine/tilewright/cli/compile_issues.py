@@ -103,7 +103,7 @@ def _opened(
     module: Module, path: Path, captured: tuple[Captures, Path] | None
 ) -> AbstractContextManager[Launches]:
     """Captured launches where there are any of the file as it is; else its problem's, or none."""
-    if captured is not None and captured[0].of(module, path).launches():
+    if captured is not None and captured[0].launches_of(module, path).launches():
         return launches_of(path, captured=captured[1])
     return launches_of(path)
 

@@ -90,17 +90,17 @@ def _table(report: CompileReport, listing: Listing, source: list[str]) -> Table:
         known = number is not None and number <= len(source)
         said = source[number - 1].strip() if known and number else "of none of its lines"
         line = lines.get(number) if number is not None else None
-        count, kinds = _told(counts)
+        count, kinds = _count_texts(counts)
         words = line_in_words(line) if line is not None else kinds
         depth = "| " * (line.loop_depth if line is not None else 0)
         cell = Text.assemble(depth, said, *(("\n", depth, "  ", words) if words else ()))
         table.add_row("" if number is None else str(number), count, cell)
-    count, kinds = _told(mix(listing))
+    count, kinds = _count_texts(mix(listing))
     head = f"{report.kernel} {options_of(report.launch)}"
     table.add_row("all", count, Text.assemble(head, "\n  ", kinds))
     return table
 
 
-def _told(counts: Counts) -> tuple[str, str]:
+def _count_texts(counts: Counts) -> tuple[str, str]:
     kinds: Mapping[str, int] = {name: n for name, n in counts.items() if name != "other"}
     return str(sum(counts.values())), ", ".join(f"{n} {name}" for name, n in kinds.items())

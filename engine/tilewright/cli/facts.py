@@ -153,10 +153,10 @@ def _list_issues(form: Format) -> None:
         if issue.stage is not stage:
             stage = issue.stage
             OUT.print(stage.value, style="bold")
-        OUT.print(f"  {issue.id:{width}}  {issue.severity}  {issue.title}{_found(issue)}")
+        OUT.print(f"  {issue.id:{width}}  {issue.severity}  {issue.title}{_tier_note(issue)}")
 
 
-def _found(issue: IssueType) -> str:
+def _tier_note(issue: IssueType) -> str:
     if issue.tier == "compiled":
         return " (found by compiling)"
     return "" if issue.detector else " (not found by check)"

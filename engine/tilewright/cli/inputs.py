@@ -41,7 +41,7 @@ def read_sources(
             faults.add(found)
             continue
         text = None
-        with faults.of(found):
+        with faults.collect_from(found):
             text = read_source(found)
         if text is not None:
             yield found, text
@@ -56,7 +56,7 @@ def sources_of(
         return
     if len(paths) != 1:
         raise InputError("--stdin is one text; name one path for it")
-    with faults.of(paths[0]):
+    with faults.collect_from(paths[0]):
         yield paths[0], read_source(paths[0], from_stdin=True)
 
 

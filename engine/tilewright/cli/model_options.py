@@ -96,7 +96,7 @@ class ModelOptions:
             )
 
 
-def within(models: Ensemble | None, search: StrategySpec) -> Ensemble | None:
+def limited_ensemble(models: Ensemble | None, search: StrategySpec) -> Ensemble | None:
     """The models with the tighter of their limits and of those of a search."""
     if models is None:
         return None

@@ -15,7 +15,7 @@ from tilewright.cli import model_options
 from tilewright.cli.captured import CAPTURED_HELP, problem_for
 from tilewright.cli.certificate_output import keep
 from tilewright.cli.inputs import read_source, with_permissions, write_source
-from tilewright.cli.model_options import ModelOptions, within
+from tilewright.cli.model_options import ModelOptions, limited_ensemble
 from tilewright.cli.output import ERR, OUT, AsStream, Exit, StreamFormat, answer, emit_event
 from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.session import device_for, stop_on_signal
@@ -112,7 +112,7 @@ def optimize(
     check_report(report)
     options = ModelOptions(model, max_calls, max_tokens, max_dollars, max_minutes, tries, samples)
     search = _search(strategy, file)
-    models = within(options.ensemble(file), search)
+    models = limited_ensemble(options.ensemble(file), search)
     text = read_source(file, from_stdin=stdin)
     spec = with_permissions(problem_for(problem, captured, file, text), file)
     observer = observer_for(form, file, diff=diff)

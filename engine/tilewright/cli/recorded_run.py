@@ -241,10 +241,10 @@ def _curves(run: Json) -> Iterator[str]:
     yield f"Best so far over {len(best)} trials: {curve(best)}"
     if run["calls"]:
         unit, spent = costs(run)
-        yield f"Best so far over {spent[-1]:.4g} {unit}: {curve(over(best, spent))}"
+        yield f"Best so far over {spent[-1]:.4g} {unit}: {curve(best_at_steps(best, spent))}"
 
 
-def over(best: Sequence[float | None], positions: Sequence[float]) -> list[float | None]:
+def best_at_steps(best: Sequence[float | None], positions: Sequence[float]) -> list[float | None]:
     """The best at equal steps of another axis, from nothing to its end."""
     end = positions[-1]
     found: list[float | None] = []

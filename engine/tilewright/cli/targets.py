@@ -186,7 +186,7 @@ def _show_figures(one: Chip) -> None:
 
 
 def _show_figure(name: str, value: object, source: str) -> None:
-    line = f"  {_WORDS.get(name, name.replace('_', ' ')):<28}{_worded(value)}"
+    line = f"  {_WORDS.get(name, name.replace('_', ' ')):<28}{_value_text(value)}"
     OUT.print(fill(line, _COLUMNS, subsequent_indent=" " * 30))
     indent = " " * 6
     told = fill(source, _COLUMNS, initial_indent=indent, subsequent_indent=indent)
@@ -206,11 +206,13 @@ def _figures(one: Chip) -> Iterator[tuple[str, object, str]]:
         yield "room of a unit", found, one.residency.source
 
 
-def _worded(value: object) -> str:
+def _value_text(value: object) -> str:
     if value is None:
         return "not known"
     if isinstance(value, Mapping):
-        known = (f"{k.replace('_', ' ')} {_worded(v)}" for k, v in value.items() if v is not None)
+        known = (
+            f"{k.replace('_', ' ')} {_value_text(v)}" for k, v in value.items() if v is not None
+        )
         return ", ".join(known) or "not known"
     if isinstance(value, int | float):
         return f"{value:,.0f}" if value == int(value) else f"{value:,}"

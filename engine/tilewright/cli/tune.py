@@ -175,7 +175,7 @@ def _ties(module: Module, kernel: Kernel, settings: Sequence[Setting]) -> tuple[
     names = {name for one in settings for name in one.values}
     doubts = found.doubts(sorted(names))
     return (
-        *(f"{name} is left as it is: {why}" for name, why in found.held.items()),
+        *(f"{name} is left as it is: {why}" for name, why in found.fixed_reasons.items()),
         *(f"{name} is only made smaller: {why}" for name, why in found.limited.items()),
         *(
             f"{doubt}: that it may change alone was not checked, as nothing is run"

@@ -151,7 +151,7 @@ def verify(
         can_time = opened.info.can_time and spec is not None and texts[0] != texts[1]
     needed = Level(require.value if require else _default(can_time=can_time))
     value = _value(judged, needed, spec)
-    kept = not (certify or certificate) or _kept(value, judged, after, certificate)
+    kept = not (certify or certificate) or _write_certificate(value, judged, after, certificate)
     answer(value, form, lambda v: _print(v, judged, needed))
     if value["error"]:
         ERR.print(f"tilewright: {value['error']['message']}")
@@ -159,7 +159,9 @@ def verify(
     raise typer.Exit(Exit.DONE if value["accepted"] and kept else Exit.FINDINGS)
 
 
-def _kept(value: dict[str, Any], judged: Judged, source: Path, place: Path | None) -> bool:
+def _write_certificate(
+    value: dict[str, Any], judged: Judged, source: Path, place: Path | None
+) -> bool:
     """Put the certificate in its place, with a note; False where there is none to put."""
     if not value["accepted"]:
         return False

@@ -90,7 +90,7 @@ class _Text:
             OUT.print(line)
         OUT.file.flush()
 
-    def gone(self, path: Path) -> None:
+    def show_removed(self, path: Path) -> None:
         OUT.print(f"-- {one_line(str(path))} is gone")
 
     def fault(self, error: InputError) -> None:
@@ -117,7 +117,7 @@ class _Lines:
     def checked(self, file: Checked) -> None:
         self._say("checked", **as_json(file))
 
-    def gone(self, path: Path) -> None:
+    def show_removed(self, path: Path) -> None:
         self._say("gone", path=str(path))
 
     def fault(self, error: InputError) -> None:
@@ -167,17 +167,17 @@ class _Session:
     def saved(self, path: Path) -> None:
         """A path was written or is gone."""
         if path.suffix in _SPECS or path.name == "pyproject.toml":
-            self._around(path)
+            self._recheck_near(path)
         elif self._is_ours(path):
             if not path.exists():
-                self._gone(path)
+                self._remove_file(path)
                 return
             self._again(path)
 
     def _is_ours(self, path: Path) -> bool:
         return path == self._root or is_walked(path, self._root)
 
-    def _around(self, path: Path) -> None:
+    def _recheck_near(self, path: Path) -> None:
         """A spec is of the files with its name; a configuration of all files below."""
         for file in self._files():
             near = file.is_relative_to(path.parent)
@@ -185,9 +185,9 @@ class _Session:
                 self._texts.pop(file, None)
                 self._again(file)
 
-    def _gone(self, path: Path) -> None:
+    def _remove_file(self, path: Path) -> None:
         if self._texts.pop(path, None) is not None:
-            self._show.gone(path)
+            self._show.show_removed(path)
         if self._profiles is not None:
             self._profiles.drop(path)
 

@@ -47,7 +47,7 @@ def causes_of(subject: Subject, access: Access) -> tuple[Cause, ...]:
 
     An address that is loaded, or taken modulo something, has no cause here: it is what it is.
     """
-    facts = subject.tiles.of(access.pointer)
+    facts = subject.tiles.facts_of(access.pointer)
     if not facts.shape or facts.strides is None:
         return ()
     axis = _contiguous(facts)
@@ -65,7 +65,7 @@ def causes_of(subject: Subject, access: Access) -> tuple[Cause, ...]:
     return tuple({(c.kind, c.argument.name): c for c in found}.values())
 
 
-def without(launch: LaunchFacts, causes: Iterable[Cause]) -> LaunchFacts:
+def without_causes(launch: LaunchFacts, causes: Iterable[Cause]) -> LaunchFacts:
     """The launch with the missing facts stated."""
     known = {c.argument.name: _stated(c) for c in causes}
     return replace(launch, arguments=tuple(known.get(a.name, a) for a in launch.arguments))
@@ -154,7 +154,7 @@ def _uneven(
 
 
 def _is_even(subject: Subject, value: Value) -> bool:
-    return subject.tiles.of(value).divisibility % _DIVISOR == 0
+    return subject.tiles.facts_of(value).divisibility % _DIVISOR == 0
 
 
 def _ragged(subject: Subject, mask: Value, axis: int) -> Iterator[Cause]:
@@ -162,7 +162,7 @@ def _ragged(subject: Subject, mask: Value, axis: int) -> Iterator[Cause]:
     for value in walk(mask):
         if value.op != "compare" or len(value.operands) != 2:
             continue
-        sides = [subject.tiles.of(operand) for operand in value.operands]
+        sides = [subject.tiles.facts_of(operand) for operand in value.operands]
         if not any(_runs_along(side, axis) for side in sides):
             continue
         for operand in value.operands:
@@ -186,7 +186,7 @@ def against_the_order(subject: Subject, access: Access) -> str:
 
     PTX ISA, wgmma.mma_async: operands of 16 bits may lie in either order, all others along K only.
     """
-    facts = subject.tiles.of(access.pointer)
+    facts = subject.tiles.facts_of(access.pointer)
     if not any("wgmma" in line.tensor for line in subject.report.lines):
         return ""
     if facts.dtype != "fp32" or facts.strides is None or len(facts.strides) != 2:

@@ -52,7 +52,7 @@ class Toucher:
         """The touch of a site; None where neither its tile nor its pointer follow."""
         if site.offsets is not None:
             return self._by_descriptor(site, turns, loops)
-        facts = self._tiles.of(site.pointer)
+        facts = self._tiles.facts_of(site.pointer)
         extents = self._extents(facts)
         if extents is None:
             return None
@@ -85,7 +85,7 @@ class Toucher:
     def _extents(self, facts: TileFacts) -> tuple[int, ...] | None:
         if facts.shape is None:
             return None
-        found = [d if isinstance(d, int) else self._numbers.of(d) for d in facts.shape]
+        found = [d if isinstance(d, int) else self._numbers.number_of(d) for d in facts.shape]
         return None if None in found else tuple(int(d) for d in found if d is not None)
 
     def _item(self, facts: TileFacts) -> int:
@@ -114,8 +114,8 @@ class Toucher:
     def _step(self, term: Term) -> int | None:
         if term.index.op == "arange":
             return 1
-        here = self._numbers.of(term.index, Place(lanes=(0,)))
-        there = self._numbers.of(term.index, Place(lanes=(1,)))
+        here = self._numbers.number_of(term.index, Place(lanes=(0,)))
+        there = self._numbers.number_of(term.index, Place(lanes=(1,)))
         return None if here is None or there is None else int(there - here)
 
     def _spread(self, form: Affine) -> Spread:
@@ -152,12 +152,12 @@ class Toucher:
     def _names(self, terms: Sequence[Term]) -> Callable[[tuple[int, ...]], object]:
         def name(program: tuple[int, ...]) -> object:
             place = Place(program, lanes=(0,))
-            return tuple(self._numbers.of(t.index, place) for t in terms)
+            return tuple(self._numbers.number_of(t.index, place) for t in terms)
 
         return name
 
     def _is_loaded(self, index: Value) -> bool:
-        return self._numbers.of(index, Place(lanes=(0,))) is None
+        return self._numbers.number_of(index, Place(lanes=(0,))) is None
 
     def _picked(self, base: str | None, form: Affine) -> Picked | None:
         """From how many rows loaded indices pick; None without any, or of an unknown tensor."""
@@ -173,7 +173,7 @@ class Toucher:
         return Picked(math.prod(argument.shape) / min(known), self._spread_by(others))
 
     def _by_descriptor(self, site: Site, turns: float, loops: Mapping[int, Turns]) -> Touch | None:
-        facts, owner = self._tiles.of(site.pointer), site.pointer
+        facts, owner = self._tiles.facts_of(site.pointer), site.pointer
         offsets = given_offsets(self._numbers, site.offsets or ())
         argument = self._launch.argument(str(owner.detail)) if owner.op == "param" else None
         match = _DESCRIPTOR.match(argument.type) if argument is not None else None
@@ -376,7 +376,7 @@ def _sum(
     total = 0
     for term in form.terms:
         if counts(term.index):
-            index = numbers.of(term.index, there)
+            index = numbers.number_of(term.index, there)
             coefficient = numbers.polynomial(term.coefficient, place)
             if index is None or coefficient is None:
                 return None
@@ -384,7 +384,7 @@ def _sum(
     for factors, product in form.constant:
         if factors and not any(map(counts, factors)):
             continue
-        found = [numbers.of(factor, place) for factor in factors]
+        found = [numbers.number_of(factor, place) for factor in factors]
         known = [int(number) for number in found if number is not None]
         if len(known) < len(found):
             return None

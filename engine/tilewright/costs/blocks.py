@@ -63,7 +63,7 @@ def _moved(numbers: Numbers, advance: Value, place: Place) -> tuple[int, ...] | 
 
 
 def _numbers(numbers: Numbers, values: Sequence[Value], place: Place) -> tuple[int, ...] | None:
-    found = [numbers.of(value, place) for value in values]
+    found = [numbers.number_of(value, place) for value in values]
     known = tuple(int(number) for number in found if number is not None)
     return known if len(known) == len(found) else None
 
@@ -107,13 +107,17 @@ def kept_inside(
 def _axis_of(offsets: Offsets, axis: int, grid: Sequence[int]) -> int | None:
     """The axis of the grid that an offset goes on along, evenly; None where it is not one."""
 
-    def at(along: int, number: int) -> int | None:
+    def offset_at(along: int, number: int) -> int | None:
         here = offsets(Place(_program(along, number)))
         return None if here is None else here[axis]
 
     steps = {}
     for along, extent in enumerate(grid):
-        zero, one, last = at(along, 0), at(along, min(1, extent - 1)), at(along, extent - 1)
+        zero, one, last = (
+            offset_at(along, 0),
+            offset_at(along, min(1, extent - 1)),
+            offset_at(along, extent - 1),
+        )
         if zero is None or one is None or last is None:
             return None
         if last - zero != (one - zero) * (extent - 1):

@@ -51,7 +51,7 @@ class Box:
             each = math.ceil(each)
         return self.apart * math.prod(axis.extent for axis in self.rows) * each
 
-    def beyond(self, shift: int, *, nearest: bool = False) -> float:
+    def part_beyond(self, shift: int, *, nearest: bool = False) -> float:
         """The part of it that the box so many elements on does not have."""
         shared = 1.0
         for step, axis in self._steps(shift, nearest):
@@ -128,5 +128,5 @@ def together(touches: Sequence[Touch], *, most: bool = False) -> Box:
     between = [b - a for a, b in itertools.pairwise(starts)]
     if len(set(between)) == 1:
         return box.repeated(len(starts), between[0])
-    beyond = sum(box.beyond(shift, nearest=True) for shift in between)
+    beyond = sum(box.part_beyond(shift, nearest=True) for shift in between)
     return replace(box, apart=box.apart * (1.0 + beyond))

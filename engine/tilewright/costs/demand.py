@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tilewright.costs.code import Code, code_of, copies_ahead, kind_of
 from tilewright.costs.model import Dot, Touch, Workload
 from tilewright.costs.phases import Phase, phases_of
-from tilewright.costs.traffic import Asked, asked
+from tilewright.costs.traffic import Asked, requests_of
 from tilewright.targets.model import Access, CompileReport
 
 _SECTOR_BITS = 256
@@ -88,7 +88,7 @@ def demand(
         phases=phases_of(work, code),
         flops=flops,
         shared_bytes=shared,
-        asked=asked(work),
+        asked=requests_of(work),
         requests=_requests(code),
         wavefronts=_wavefronts(work, code, last_comes_first(report.toolchain)),
         again=_again(code),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tilewright.costs.demand import Demand, demand
 from tilewright.costs.model import Bound, Estimate, Workload
 from tilewright.costs.phases import NEW
-from tilewright.costs.timing import Machine, spent
+from tilewright.costs.timing import Machine, launch_time
 from tilewright.costs.traffic import memory_bytes, touched_bytes
 from tilewright.costs.workload import workload
 from tilewright.hardware.chips import chip
@@ -86,7 +86,7 @@ def estimate(module: Module, report: CompileReport, on: Chip | None = None) -> E
     concurrent = machine.units * occupancy.programs
     asked = demand(work, report, on.warp_size, concurrent)
     moved = memory_bytes(work, report.launch, concurrent, machine.l2_read)
-    time = spent(asked, machine, occupancy.programs, moved)
+    time = launch_time(asked, machine, occupancy.programs, moved)
     most = max(time.parts, key=lambda name: time.parts[name])
     floor = _floor(work, asked, report, on)
     return Estimate(

@@ -99,7 +99,7 @@ class Masks:
                 )
                 here = (turn + at) % _SAMPLES
                 turns = {n: here * self._turns(n, place) // _SAMPLES for n in loops}
-                result = self._numbers.of(mask, Place(place, turns, lanes))
+                result = self._numbers.number_of(mask, Place(place, turns, lanes))
                 if result is None:
                     return 1.0
                 tried += 1
@@ -129,11 +129,11 @@ class _Count:
         if not axes:
             return self.in_program(program)
 
-        def along(at: int) -> float | None:
+        def count_along(at: int) -> float | None:
             moved = tuple(at if axis == axes[0] else p for axis, p in enumerate(program))
             return self.over_programs(axes[1:], moved)
 
-        return mean_of(along, self._numbers.grid[axes[0]])
+        return mean_of(count_along, self._numbers.grid[axes[0]])
 
     def in_program(self, program: tuple[int, ...]) -> float | None:
         """The mean over all turns and lanes of a program."""
@@ -154,7 +154,7 @@ class _Count:
     def _over_lanes(self, place: Place) -> float | None:
         def holds(at: int) -> float | None:
             lanes = tuple(at if axis == self._axis else 0 for axis in range(len(self._extents)))
-            found = self._numbers.of(self._mask, Place(place.program, place.turns, lanes))
+            found = self._numbers.number_of(self._mask, Place(place.program, place.turns, lanes))
             return None if found is None else float(bool(found))
 
         return mean_of(holds, 1 if self._axis is None else self._extents[self._axis])

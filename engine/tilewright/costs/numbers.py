@@ -83,10 +83,10 @@ class Numbers:
     def grid(self) -> tuple[int, ...]:
         return self._grid
 
-    def of(self, value: Value, place: Place = ORIGIN) -> Number | None:
+    def number_of(self, value: Value, place: Place = ORIGIN) -> Number | None:
         """The number that a value is at a place."""
         try:
-            return self._of(value, place, 0)
+            return self._number_at(value, place, 0)
         except (ZeroDivisionError, OverflowError, ValueError, TypeError):
             return None
 
@@ -96,7 +96,7 @@ class Numbers:
         for factors, coefficient in form:
             product = coefficient
             for factor in factors:
-                number = self.of(factor, place)
+                number = self.number_of(factor, place)
                 if number is None:
                     return None
                 product *= int(number)
@@ -108,7 +108,7 @@ class Numbers:
         bounds = loop.bounds or self._while_bounds(loop)
         if bounds is None:
             return None
-        start, stop, step = (self.of(bound, place) for bound in bounds)
+        start, stop, step = (self.number_of(bound, place) for bound in bounds)
         if start is None or stop is None or not step:
             return None
         return max(0, -(-int(stop - start) // int(step)))
@@ -127,7 +127,7 @@ class Numbers:
             return None
         return counter.operands[0], stop, steps[0]
 
-    def _of(self, value: Value, place: Place, depth: int) -> Number | None:
+    def _number_at(self, value: Value, place: Place, depth: int) -> Number | None:
         if value.op in ("const", "param", "global"):
             if value not in self._fixed:
                 self._fixed[value] = self._leaf(value)
@@ -147,13 +147,13 @@ class Numbers:
         if value.op == "param":
             number = self._given.get(str(value.detail))
         elif value.op == "global":
-            constant = self._tiles.of(value).constant
+            constant = self._tiles.facts_of(value).constant
             number = None if constant is None else constant.value
         return number if isinstance(number, int | float) else None
 
     def _pair(self, value: Value, place: Place, depth: int) -> tuple[Number, Number] | None:
-        left = self._of(value.operands[0], place, depth)
-        right = None if left is None else self._of(value.operands[1], place, depth)
+        left = self._number_at(value.operands[0], place, depth)
+        right = None if left is None else self._number_at(value.operands[1], place, depth)
         return None if left is None or right is None else (left, right)
 
     def _program(self, value: Value, place: Place, depth: int) -> Number | None:
@@ -161,7 +161,7 @@ class Numbers:
         return place.program[axis] if isinstance(axis, int) and axis < 3 else None
 
     def _arange(self, value: Value, place: Place, depth: int) -> Number | None:
-        start = self._of(value.operands[0], place, depth)
+        start = self._number_at(value.operands[0], place, depth)
         return None if start is None else start + (place.lanes[-1] if place.lanes else 0)
 
     def _binary(self, value: Value, place: Place, depth: int) -> Number | None:
@@ -173,13 +173,13 @@ class Numbers:
         return None if pair is None or rule is None else rule(*pair)
 
     def _bool(self, value: Value, place: Place, depth: int) -> Number | None:
-        sides = [self._of(operand, place, depth) for operand in value.operands]
+        sides = [self._number_at(operand, place, depth) for operand in value.operands]
         if None in sides:
             return None
         return all(sides) if value.detail == "And" else any(sides)
 
     def _unary(self, value: Value, place: Place, depth: int) -> Number | None:
-        inner = self._of(value.operands[0], place, depth)
+        inner = self._number_at(value.operands[0], place, depth)
         if inner is None:
             return None
         if value.detail == "Not":
@@ -189,26 +189,26 @@ class Numbers:
         return -inner if value.detail == "USub" else inner
 
     def _select(self, value: Value, place: Place, depth: int) -> Number | None:
-        condition = self._of(value.operands[0], place, depth)
+        condition = self._number_at(value.operands[0], place, depth)
         if condition is None:
             return None
-        return self._of(value.operands[1 if condition else 2], place, depth)
+        return self._number_at(value.operands[1 if condition else 2], place, depth)
 
     def _first(self, value: Value, place: Place, depth: int) -> Number | None:
-        return self._of(value.operands[0], place, depth)
+        return self._number_at(value.operands[0], place, depth)
 
     def _expand(self, value: Value, place: Place, depth: int) -> Number | None:
         parts = str(value.detail).split(",")
         if len(place.lanes) != len(parts):
             return self._first(value, place, depth)
         lanes = tuple(lane for lane, part in zip(place.lanes, parts, strict=True) if part == ":")
-        return self._of(value.operands[0], Place(place.program, place.turns, lanes), depth)
+        return self._number_at(value.operands[0], Place(place.program, place.turns, lanes), depth)
 
     def _index(self, value: Value, place: Place, depth: int) -> Number | None:
         if len(value.operands) != 3:
             return None
-        start = self._of(value.operands[0], place, depth)
-        step = self._of(value.operands[2], place, depth)
+        start = self._number_at(value.operands[0], place, depth)
+        step = self._number_at(value.operands[2], place, depth)
         turn = place.turns.get(value.detail, 0) if isinstance(value.detail, int) else 0
         return None if start is None or step is None else start + turn * step
 
@@ -220,12 +220,12 @@ class Numbers:
         if name.removeprefix(_TL) in _SAME:
             return self._first(value, place, depth)
         rule = _CALLS.get(name)
-        given = [self._of(operand, place, depth) for operand in value.operands]
+        given = [self._number_at(operand, place, depth) for operand in value.operands]
         return None if rule is None or None in given else rule(*given)
 
     def _carried(self, value: Value, place: Place, depth: int) -> Number | None:
         """A value at a loop's head: by its affine form, else as it enters the loop."""
-        form = self._tiles.of(value).affine
+        form = self._tiles.facts_of(value).affine
         if form is not None and not _is_itself(form, value):
             return self.affine(form, place)
         only_first = not any(place.turns.values())
@@ -236,7 +236,7 @@ class Numbers:
         total = self.polynomial(form.constant, place)
         for term in form.terms:
             lanes = () if term.axis is None else place.lanes[term.axis : term.axis + 1]
-            index = self.of(term.index, Place(place.program, place.turns, lanes))
+            index = self.number_of(term.index, Place(place.program, place.turns, lanes))
             coefficient = self.polynomial(term.coefficient, place)
             if total is None or index is None or coefficient is None:
                 return None

@@ -137,7 +137,7 @@ class Spent:
     parts: Mapping[str, float]
 
 
-def spent(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -> Spent:
+def launch_time(asked: Demand, machine: Machine, resident: int, memory_bytes: float) -> Spent:
     """The time of a launch.
 
     Args:
@@ -182,7 +182,7 @@ def _work(
     """Microseconds that each part of the chip takes for all programs of the launch."""
     cycles = on_unit / machine.clock
     moved = asked.asked
-    kept = _kept(beside * (moved.unique + asked.spill_slots) / machine.near_bytes)
+    kept = _cached_share(beside * (moved.unique + asked.spill_slots) / machine.near_bytes)
     missed = _reread(asked, machine) + asked.spill_bytes
     from_l2 = kept * moved.unique + (1.0 - kept) * missed + moved.stored
     each = _memory_each(asked, machine, kept, memory_bytes / asked.programs, beside)
@@ -205,7 +205,7 @@ def _work(
     }
 
 
-def _kept(filled: float) -> float:
+def _cached_share(filled: float) -> float:
     """The part of what is read again that a cache keeps, by how much of it is asked for."""
     return 1.0 / (1.0 + math.exp(max(-_STEEP, min(_STEEP, (filled - 1.0) / _KEPT_WIDTH))))
 

@@ -43,7 +43,7 @@ def _part(touches: Sequence[Touch]) -> float:
     return max(inside / of_axes if of_axes else 0.0 for inside, of_axes in kept)
 
 
-def asked(work: Workload) -> Asked:
+def requests_of(work: Workload) -> Asked:
     """What one program asks for."""
     requested = unique = stored = common = begun = 0.0
     for touches in _by_place(work).values():
@@ -166,7 +166,7 @@ def _spread_bytes(touches: Sequence[Touch], programs: float, grid: Sequence[int]
     box = together(touches, most=distinct < programs)
     for count, aside in zip(first_sides(programs, grid), one.aside, strict=True):
         if aside and count > 1:
-            distinct *= (1.0 + (count - 1) * box.beyond(aside)) / count
+            distinct *= (1.0 + (count - 1) * box.part_beyond(aside)) / count
     if one.picked is not None:
         distinct = one.picked.distinct(programs, box.apart) / box.apart
     reached = distinct * _part(touches) * box.sectors * SECTOR

@@ -55,7 +55,7 @@ def workload(module: Module, kernel: Kernel, launch: LaunchFacts) -> Workload:
     touches: list[Touch] = []
     lost: list[int] = []
     for site in frame.sites:
-        if _within(site.line, dead):
+        if _is_in_spans(site.line, dead):
             continue
         total = loops[site.loops[-1]].total if site.loops else 1.0
         found = toucher.touch(site, total, loops)
@@ -63,7 +63,7 @@ def workload(module: Module, kernel: Kernel, launch: LaunchFacts) -> Workload:
             lost.append(site.line)
         else:
             touches.append(found)
-    dots = tuple(d for d in _dots(frame, numbers, loops) if not _within(d.line, dead))
+    dots = tuple(d for d in _dots(frame, numbers, loops) if not _is_in_spans(d.line, dead))
     notes = [f"line {line}: its memory traffic does not follow from the source" for line in lost]
     notes += [
         f"line {turns.first}: the number of iterations does not follow from the text; one was "
@@ -150,7 +150,7 @@ def _carried(frame: _Frame, numbers: Numbers, loop: int) -> int:
     for value in frame.flow.back_edges:
         if value not in frame.read:  # set anew in each turn before it is read
             continue
-        facts = frame.tiles.of(value)
+        facts = frame.tiles.facts_of(value)
         if not str(value.detail).startswith(f"{loop}:") or facts.kind is not Kind.TILE:
             continue
         total += math.prod(_extents(frame.tiles, numbers, value) or (0,))
@@ -165,7 +165,7 @@ def _dots(frame: _Frame, numbers: Numbers, loops: Mapping[int, Turns]) -> Iterat
         right = _extents(frame.tiles, numbers, value.operands[1])
         if left is None or right is None or len(left) < 2 or len(right) < 2:
             continue
-        dtype = frame.tiles.of(value.operands[0]).dtype or "fp16"
+        dtype = frame.tiles.facts_of(value.operands[0]).dtype or "fp16"
         batch = left[0] if len(left) > 2 else 1
         total = loops[around[-1]].total if around else 1.0
         yield Dot(
@@ -180,7 +180,10 @@ def _is_made(tiles: Tiles, factor: Value, around: Sequence[int]) -> bool:
     What is loaded and at most turned around goes to the product as it was copied.
     """
     while factor.op in ("attribute", "cast") or factor.is_call(*_VIEWS):
-        if factor.op == "cast" and tiles.of(factor).dtype != tiles.of(factor.operands[0]).dtype:
+        if (
+            factor.op == "cast"
+            and tiles.facts_of(factor).dtype != tiles.facts_of(factor.operands[0]).dtype
+        ):
             break
         factor = factor.operands[0]
     in_turn = not around or around[-1] in factor.varies
@@ -188,10 +191,10 @@ def _is_made(tiles: Tiles, factor: Value, around: Sequence[int]) -> bool:
 
 
 def _extents(tiles: Tiles, numbers: Numbers, value: Value) -> tuple[int, ...] | None:
-    shape = tiles.of(value).shape
+    shape = tiles.facts_of(value).shape
     if shape is None:
         return None
-    found = [d if isinstance(d, int) else numbers.of(d) for d in shape]
+    found = [d if isinstance(d, int) else numbers.number_of(d) for d in shape]
     return None if None in found else tuple(int(d) for d in found if d is not None)
 
 
@@ -201,7 +204,7 @@ def _dead_lines(node: ast.FunctionDef, flow: Flow, numbers: Numbers) -> Iterator
         if not isinstance(found, ast.If) or found.test not in flow.values:
             continue
         value = flow.values[found.test]
-        truth = numbers.of(value) if not value.varies and _is_constant(value) else None
+        truth = numbers.number_of(value) if not value.varies and _is_constant(value) else None
         if truth is None:
             continue
         dead = found.orelse if truth else found.body
@@ -215,5 +218,5 @@ def _is_constant(value: Value) -> bool:
     return all(current.op not in varying for current in walk(value))
 
 
-def _within(line: int, spans: tuple[tuple[int, int], ...]) -> bool:
+def _is_in_spans(line: int, spans: tuple[tuple[int, int], ...]) -> bool:
     return any(first <= line <= last for first, last in spans)

@@ -105,7 +105,7 @@ class WorkerClient:
             if self._closed:
                 break
             message = self._fate(channel)
-        return _lost(message, time.monotonic() - start)
+        return _lost_outcome(message, time.monotonic() - start)
 
     def _fate(self, channel: WorkerChannel) -> str:
         """What became of a worker that ended before it answered."""
@@ -178,7 +178,7 @@ class WorkerClient:
         if channel is not None:
             channel.close()
         message = f"the worker did not answer a {job.get('kind')} job and was ended"
-        return _lost(message, seconds)
+        return _lost_outcome(message, seconds)
 
 
 def _begun(channel: WorkerChannel, pending: Pending) -> bool:
@@ -190,7 +190,7 @@ def _begun(channel: WorkerChannel, pending: Pending) -> bool:
     return True
 
 
-def _lost(message: str, seconds: float) -> JobOutcome[Any]:
+def _lost_outcome(message: str, seconds: float) -> JobOutcome[Any]:
     return JobOutcome(JobStatus.LOST, {}, message, seconds=seconds)
 
 

@@ -155,7 +155,7 @@ def probe(python: str, *, fresh: bool = False) -> tuple[DeviceInfo, ...]:
         worker = client(python)
         hello = worker.hello
         keep_hello(python, hello)
-        gpus = _asked(worker)
+        gpus = _gpus_of_worker(worker)
         if gpus is not None:
             keep_gpus(python, gpus)
     _infos[python] = reported(hello, gpus or ())
@@ -167,11 +167,11 @@ def probe_host(address: Address) -> tuple[DeviceInfo, ...]:
     if address.place not in _infos:
         worker = remote_client(address)
         hello = worker.hello
-        _infos[address.place] = reported(hello, _asked(worker) or ())
+        _infos[address.place] = reported(hello, _gpus_of_worker(worker) or ())
     return _infos[address.place]
 
 
-def _asked(worker: WorkerClient) -> list[Gpu] | None:
+def _gpus_of_worker(worker: WorkerClient) -> list[Gpu] | None:
     """The GPUs that a worker sees; None, with a warning, where it cannot decide."""
     outcome = worker.run(ProbeJob(kind="probe"), _PROBE_SECONDS)
     if outcome.status is JobStatus.OK:

@@ -72,8 +72,8 @@ def device_facts(device: str | None = None, python: str | None = None) -> tuple[
         return tuple(found for one in members for found in _all_of(one, (one.info,)))
     address = parse_address(device)
     first, *gpus = probe_host(address)
-    infos = (replace(one, id=address.of(one.id)) for one in (first, simulated(first), *gpus))
-    return _all_of(open_device(address.of("interpreter")), tuple(infos))
+    infos = (replace(one, id=address.device_id(one.id)) for one in (first, simulated(first), *gpus))
+    return _all_of(open_device(address.device_id("interpreter")), tuple(infos))
 
 
 def _all_of(opened: Device, infos: tuple[DeviceInfo, ...]) -> tuple[DeviceFacts, ...]:

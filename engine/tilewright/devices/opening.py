@@ -69,13 +69,15 @@ def _ids(device: str, python: str | None) -> Iterator[str]:
             host = replace(host, device=one)
         kind, _, which = (host.device if host else one).partition(":")
         if which != ALL:
-            yield one if host is None else host.of(host.device) if host.device else host.place
+            yield (
+                one if host is None else host.device_id(host.device) if host.device else host.place
+            )
             continue
         infos = probe_host(host) if host else probe(chosen_python(python))
         found = [info.id for info in infos if info.id.startswith(f"{kind}:")]
         if not found:
             raise _unknown(infos, host.device if host else one, host)
-        yield from (host.of(name) if host else name for name in found)
+        yield from (host.device_id(name) if host else name for name in found)
 
 
 def _opened(device: str, python: str | None) -> WorkerDevice:
@@ -96,7 +98,7 @@ def _remote(address: Address) -> RemoteDevice:
     infos = probe_host(address)
     here = (*infos, simulated(infos[0]))
     info = _chosen(here, address.device or AUTO, address)
-    return RemoteDevice(remote_client(address), address.of(info.id), info)
+    return RemoteDevice(remote_client(address), address.device_id(info.id), info)
 
 
 def _of_cluster(address: ClusterAddress) -> list[RemoteDevice]:

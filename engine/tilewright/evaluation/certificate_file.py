@@ -110,7 +110,7 @@ def roots_of(problem: Problem, source: Path, module: Module) -> tuple[str, ...]:
         return tuple(dict.fromkeys(_launched(problem, module)))
     entry = problem.entry
     classes = [node.name for node in module.tree.body if isinstance(node, ast.ClassDef)]
-    names = [entry.among(classes)]
+    names = [entry.name_in(classes)]
     reference = problem.reference
     if reference is not None and _is(reference.path, source):
         names.append(reference.name)

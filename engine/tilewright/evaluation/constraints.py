@@ -118,7 +118,7 @@ def _dot_minimum(
     least = (parameters["m"], parameters["n"], min(parameters["k"].values()))
     tiles = tiles_of(module, kernel)
     for call, dot, _ in flow_of(module, kernel).calls("triton.language.dot"):
-        shapes = [tiles.of(operand).shape or () for operand in dot.operands[:2]]
+        shapes = [tiles.facts_of(operand).shape or () for operand in dot.operands[:2]]
         if [len(shape) for shape in shapes] != [2, 2]:
             continue
         extents = (shapes[0][0], shapes[1][1], shapes[0][1])

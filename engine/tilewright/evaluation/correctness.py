@@ -116,7 +116,7 @@ def correctness_step(bench: Workbench, heard: Heard | None, text: str = "") -> S
         "checks": [dict(check) for check in heard.checks],
         **_origin(bench.problem),
         **_notes(bench, heard),
-        **_kept(heard.data),
+        **_evidence_of(heard.data),
         **_relied_on(bench.problem, heard.data),
         **_by_own_rule(bench.problem, heard.data, text),
     }
@@ -148,7 +148,7 @@ def _relied_on(problem: Problem, data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: texts for name, texts in found.items() if texts}
 
 
-def _kept(data: Mapping[str, Any]) -> dict[str, Any]:
+def _evidence_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """The evidence in the coordinator's answer."""
     prepared = data.get("prepared") or {}
     told = {

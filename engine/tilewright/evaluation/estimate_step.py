@@ -93,12 +93,12 @@ def static_estimate(
         return f"{entry.name} is host code, whose launches are not read from the text"
     if case.inputs_from_module:
         return "the inputs come from a module"
-    given = dict(_given(case.inputs, [p.name for p in kernel.parameters]))
+    given = dict(_given_arguments(case.inputs, [p.name for p in kernel.parameters]))
     found = estimate_launch(module, kernel, chip, given)
     return str(found).removeprefix("not estimated: ") if isinstance(found, Unestimated) else found
 
 
-def _given(inputs: Sequence[Input], names: Sequence[str]) -> Iterator[tuple[str, Given]]:
+def _given_arguments(inputs: Sequence[Input], names: Sequence[str]) -> Iterator[tuple[str, Given]]:
     for one, name in zip(inputs, names, strict=False):
         yield name, TensorGiven(one.shape, one.dtype) if one.value is None else one.value
 

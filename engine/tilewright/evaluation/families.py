@@ -65,7 +65,7 @@ def watched_for(problem: Problem) -> tuple[Check, ...]:
     if not small:
         return ()
     primes = (problem.ragged or Ragged()).primes
-    odd = (Check(_drawn(primes), _FIRST_SEED, required=False),) if primes else ()
+    odd = (Check(_random_case(primes), _FIRST_SEED, required=False),) if primes else ()
     return (Check(small[0], SEEDS[0]), *odd)
 
 
@@ -120,7 +120,7 @@ def _single(problem: Problem, check: Check) -> Iterator[Check]:
     if check != alone:
         yield alone
     elif check.case in ragged.primes:
-        yield from (replace(alone, case=_drawn(ragged.tied)) for _ in ragged.tied[:1])
+        yield from (replace(alone, case=_random_case(ragged.tied)) for _ in ragged.tied[:1])
         yield from (replace(alone, case=case) for case in ragged.single)
 
 
@@ -141,10 +141,10 @@ def _interpreted(problem: Problem, small: tuple[Case, ...]) -> Iterator[Check]:
         yield from (Check(first, 0, values) for values in ("large", "mixed_constant"))
         return
     ragged = problem.ragged or Ragged()
-    odd = _drawn(ragged.primes or (last,))
+    odd = _random_case(ragged.primes or (last,))
     yield Check(odd, 0, "large", _moved(odd), SHUFFLED)
     yield Check(first, 0, _NONFINITE, _layout(first, "transposed"))
-    thin = [_drawn(cases) for cases in ragged.thin]
+    thin = [_random_case(cases) for cases in ragged.thin]
     for case in thin[:1]:
         yield Check(case, 0, "sparse", _layout(case, "offset"), repeats=2)
     other = thin[1] if len(thin) > 1 else first
@@ -224,19 +224,19 @@ def free_integers(case: Case) -> tuple[tuple[str, str], ...]:
 
 
 def _specialized(ragged: Ragged, last: Case) -> Iterator[Check]:
-    odd = _drawn(ragged.primes or (last,))
+    odd = _random_case(ragged.primes or (last,))
     yield Check(odd, 0, "outliers", _moved(odd))
     yield Check(last, 0, _NONFINITE, _layout(last, "transposed"))
-    for case in map(_drawn, ragged.thin[:1]):
+    for case in map(_random_case, ragged.thin[:1]):
         yield Check(case, 0, "sparse", _layout(case, "offset"))
 
 
 def _far(ragged: Ragged) -> Iterator[Check]:
     if ragged.far:
-        yield Check(_drawn(ragged.far), 0)
+        yield Check(_random_case(ragged.far), 0)
 
 
-def _drawn(cases: Sequence[Case]) -> Case:
+def _random_case(cases: Sequence[Case]) -> Case:
     """One of several alternatives: whoever writes a candidate cannot know which."""
     return SystemRandom().choice(cases)
 

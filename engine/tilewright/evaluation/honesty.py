@@ -28,12 +28,12 @@ def faults(original: _Facts, candidate: _Facts, allow: Collection[str] = ()) -> 
         for rule in (
             _launches,
             _operators,
-            _made,
+            _made_objects,
             _events,
             _replaced,
             _settings,
             _threads,
-            _kept,
+            _kept_tensors,
             _state,
             _unseen,
             _shared,
@@ -45,11 +45,13 @@ def faults(original: _Facts, candidate: _Facts, allow: Collection[str] = ()) -> 
 
 def notes(original: _Facts, candidate: _Facts) -> tuple[str, ...]:
     """Notes for the user that do not fail the candidate."""
-    return tuple(_gone(original, candidate)) + tuple(_native_threads(original, candidate))
+    return tuple(_missing_launches(original, candidate)) + tuple(
+        _native_threads(original, candidate)
+    )
 
 
 def _launches(original: _Facts, candidate: _Facts) -> Iterator[str]:
-    before, after = _of(original, "launches"), _of(candidate, "launches")
+    before, after = _field_mapping(original, "launches"), _field_mapping(candidate, "launches")
     if before and not after:
         yield (f"it launched no kernel, where the original launches {_listed(before)}; {IN_TRITON}")
     files = {entry["file"] for entry in before.values()}
@@ -71,8 +73,8 @@ def _launches(original: _Facts, candidate: _Facts) -> Iterator[str]:
 
 
 def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
-    before = _of(original, "operators")
-    for name, entry in _of(candidate, "operators").items():
+    before = _field_mapping(original, "operators")
+    for name, entry in _field_mapping(candidate, "operators").items():
         if name in before or operator_names.is_plumbing(name):
             continue
         if not entry["bytes"]:
@@ -91,7 +93,7 @@ def _operators(original: _Facts, candidate: _Facts) -> Iterator[str]:
         )
 
 
-def _made(original: _Facts, candidate: _Facts) -> Iterator[str]:
+def _made_objects(original: _Facts, candidate: _Facts) -> Iterator[str]:
     yield from _new(original, candidate, "made", "it makes {what} ({where}), which the original")
 
 
@@ -100,8 +102,8 @@ def _events(original: _Facts, candidate: _Facts) -> Iterator[str]:
 
 
 def _new(original: _Facts, candidate: _Facts, field: str, text: str) -> Iterator[str]:
-    before = _of(original, field)
-    for what, where in _of(candidate, field).items():
+    before = _field_mapping(original, field)
+    for what, where in _field_mapping(candidate, field).items():
         if what not in before:
             yield f"{text.format(what=what, where=where)} does not; a kernel edit does not need it"
 
@@ -125,9 +127,9 @@ def _threads(original: _Facts, candidate: _Facts) -> Iterator[str]:
         yield "a thread that it started runs on after the call returned; do all work in the call"
 
 
-def _kept(original: _Facts, candidate: _Facts) -> Iterator[str]:
+def _kept_tensors(original: _Facts, candidate: _Facts) -> Iterator[str]:
     """Tensors, by number: a candidate may rename what the original keeps."""
-    before, after = _of(original, "kept"), _of(candidate, "kept")
+    before, after = _field_mapping(original, "kept"), _field_mapping(candidate, "kept")
     if len(after) <= len(before) and sum(after.values()) <= sum(before.values()):
         return
     for way, size in after.items():
@@ -186,8 +188,12 @@ def _skipped(original: _Facts, candidate: _Facts) -> Iterator[str]:
         )
 
 
-def _gone(original: _Facts, candidate: _Facts) -> Iterator[str]:
-    gone = [name for name in _of(original, "launches") if name not in _of(candidate, "launches")]
+def _missing_launches(original: _Facts, candidate: _Facts) -> Iterator[str]:
+    gone = [
+        name
+        for name in _field_mapping(original, "launches")
+        if name not in _field_mapping(candidate, "launches")
+    ]
     if gone:
         yield f"{_listed(gone)} is no longer launched; other kernels do its work"
 
@@ -198,7 +204,7 @@ def _native_threads(original: _Facts, candidate: _Facts) -> Iterator[str]:
         yield f"{more} more threads of the system are there after its calls than the original's"
 
 
-def _of(facts: _Facts, field: str) -> Mapping[str, Any]:
+def _field_mapping(facts: _Facts, field: str) -> Mapping[str, Any]:
     found = facts.get(field)
     return found if isinstance(found, Mapping) else {}
 

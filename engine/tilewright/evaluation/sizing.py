@@ -50,26 +50,27 @@ def sized(problem: Problem | None, device: Device, source: Path, text: str) -> P
     found = outcome.value
     if found["chosen"] is None:
         raise ProblemError(_none_works(found), problem.path)
-    return _at(problem, found, found["chosen"])
+    return _problem_at_size(problem, found, found["chosen"])
 
 
-def _at(problem: Problem, found: Sized, at: int) -> Problem:
+def _problem_at_size(problem: Problem, found: Sized, at: int) -> Problem:
     """The problem at the size that was found."""
     chosen = problem.sizes[at]
     built = [_arguments(given) for given in found["init_args"]]
     kept = [chosen.cases[at] for at in found["working"]]
-    cases = tuple(_with(case, given) for case, given in zip(kept, built, strict=False))
+    cases = tuple(_with_arguments(case, given) for case, given in zip(kept, built, strict=False))
     ragged = _renewed(chosen.ragged, built[len(kept) :])
     if not at:
         return replace(problem, cases={SMALL: cases}, ragged=ragged, sizes=())
     own = problem.sizes[0]
     given = [_arguments(one) for one in found["own_args"]]
     large = tuple(
-        replace(_with(case, one), category=OWN) for case, one in zip(own.cases, given, strict=True)
+        replace(_with_arguments(case, one), category=OWN)
+        for case, one in zip(own.cases, given, strict=True)
     )
     if found["bytes"][0] is None:
         large = ()
-    notes = [*problem.warnings, _told(problem, cases, found)]
+    notes = [*problem.warnings, _size_sentence(problem, cases, found)]
     return replace(
         problem,
         cases={SMALL: cases, **({OWN: large} if large else {})},
@@ -80,7 +81,7 @@ def _at(problem: Problem, found: Sized, at: int) -> Problem:
     )
 
 
-def _told(problem: Problem, cases: Sequence[Case], found: Sized) -> str:
+def _size_sentence(problem: Problem, cases: Sequence[Case], found: Sized) -> str:
     """Which sizes stand for its own, in a sentence."""
     name = Path(problem.path).name
     sizes = "; ".join(
@@ -117,13 +118,15 @@ def _renewed(ragged: Ragged | None, built: list[tuple[Dim, ...]]) -> Ragged | No
     rest = iter(built)
     return replace(
         ragged,
-        primes=tuple(_with(case, next(rest)) for case in ragged.primes),
-        thin=tuple(tuple(_with(case, next(rest)) for case in several) for several in ragged.thin),
-        single=tuple(_with(case, next(rest)) for case in ragged.single),
+        primes=tuple(_with_arguments(case, next(rest)) for case in ragged.primes),
+        thin=tuple(
+            tuple(_with_arguments(case, next(rest)) for case in several) for several in ragged.thin
+        ),
+        single=tuple(_with_arguments(case, next(rest)) for case in ragged.single),
     )
 
 
-def _with(case: Case, arguments: tuple[Dim, ...]) -> Case:
+def _with_arguments(case: Case, arguments: tuple[Dim, ...]) -> Case:
     return replace(case, init_args=arguments)
 
 

@@ -97,7 +97,7 @@ def judged(timing: Contest, case: Case, info: DeviceInfo, baseline: str, seed: i
     data = {**dump(speedup), **_figures(timing), "notes": _notes(timing, case, info)}
     if speedup.is_faster:
         return Timed(StepResult(StepName.SPEED, StepStatus.PASSED, data=data), speedup)
-    message = _told(speedup, data)
+    message = _speed_message(speedup, data)
     return Timed(StepResult(StepName.SPEED, StepStatus.FAILED, message, data=data), speedup)
 
 
@@ -181,7 +181,7 @@ def _notes(timing: Contest, case: Case, info: DeviceInfo) -> list[str]:
     return notes
 
 
-def _told(speedup: Speedup, data: Mapping[str, Any]) -> str:
+def _speed_message(speedup: Speedup, data: Mapping[str, Any]) -> str:
     figures = (
         f"on {speedup.device}, {speedup.case}: {speedup.words}, "
         f"noise floor {speedup.noise or 0:.3f}"

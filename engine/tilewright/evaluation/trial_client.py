@@ -102,7 +102,7 @@ def hear(
     executed = outcome.value.pop("instructions", {})
     for text, whose in ((original, "original"), (candidate, "candidate")):
         bench.keep_instructions(text, executed.get(whose) or [])
-    return _heard(bench, outcome, itself=candidate == original)
+    return _trial_result(bench, outcome, itself=candidate == original)
 
 
 def _ask_of_triton(
@@ -136,7 +136,7 @@ def _ask_of_nki(bench: Workbench, job: messages.TrialJob) -> None:
         job["own_rule"] = {"name": rule.name, "tolerance": rule.tolerance, "seeds": seeds}
 
 
-def _heard(bench: Workbench, outcome: JobOutcome[messages.Found], *, itself: bool) -> Heard:
+def _trial_result(bench: Workbench, outcome: JobOutcome[messages.Found], *, itself: bool) -> Heard:
     allow = bench.problem.allow
     value = dict(outcome.value)
     fault, checks = outcome.value["fault"], tuple(outcome.value["checks"])

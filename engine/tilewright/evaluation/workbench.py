@@ -70,7 +70,7 @@ class Workbench:
         self._lock = Lock()
         self._placing = Lock()
 
-    def on(self, device: Device) -> "Workbench":
+    def on_device(self, device: Device) -> "Workbench":
         """The same files and all that is known of them, on another device of the same kind."""
         other = copy(self)
         other.device = device

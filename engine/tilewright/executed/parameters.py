@@ -122,7 +122,7 @@ class _Reader:
 
     def read(self, argument: ast.arg, default: ast.expr | None) -> Parameter:
         name = argument.arg
-        seen = self._seen(name)
+        seen = self._observation_of(name)
         roles = tuple(self._roles(name))
         kind = self._kind(argument, default, seen, roles)
         literal = default.value if isinstance(default, ast.Constant) else None
@@ -169,21 +169,21 @@ class _Reader:
         return Kind.NUMBER
 
     def _roles(self, name: str) -> Iterator[Role]:
-        for launch, parameter in self._handed(name):
+        for launch, parameter in self._kernel_parameters_of(name):
             kernel = self._module.kernel(launch.kernel)
             if kernel is not None:
                 role = roles_of(self._module, kernel).parameters.get(parameter)
                 if role is not None:
                     yield role
 
-    def _handed(self, name: str) -> Iterator[tuple[Launch, str]]:
+    def _kernel_parameters_of(self, name: str) -> Iterator[tuple[Launch, str]]:
         """The kernels' parameters that get the name, or what a method makes of it."""
         for launch in self._launches:
             for parameter, given in launch.arguments.items():
                 if is_name(_root(given), name):
                     yield launch, parameter
 
-    def _seen(self, name: str) -> _Seen:
+    def _observation_of(self, name: str) -> _Seen:
         seen = self._of_name(name)
         if seen.rank is None and not seen.least:
             for other in self._aliases(name):

@@ -78,7 +78,7 @@ class LaunchSources:
     failure: str | None = None
     recorded: Found = field(default_factory=Found)
 
-    def of(self, origin: Origin) -> Iterator[KernelLaunches]:
+    def kernels_from(self, origin: Origin) -> Iterator[KernelLaunches]:
         """The kernels whose launches come from there."""
         return (k for k in self.kernels if any(s.origin is origin for s in k.signatures))
 
@@ -118,7 +118,7 @@ def launch_sources(
             raise error
         return LaunchSources(tuple(KernelLaunches(k, notes=(str(error),)) for k in kernels))
     capture, why = _of_problem(bench, module.text)
-    found = Found() if captures is None else captures.of(module, bench.source_path)
+    found = Found() if captures is None else captures.launches_of(module, bench.source_path)
     specified = _by_kernel(Signature(launch, Origin.SPEC) for launch in capture.launches)
     recorded = _captured(found)
     stale = {one.kernel for one in found.stale}

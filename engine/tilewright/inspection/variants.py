@@ -134,26 +134,26 @@ def launches_of(
         if not chosen and captured is not None:
             what = kernel or "any kernel of it"
             raise CaptureError(f"{captured} has no launch of {what} as it is now", str(path))
-        left_out = tuple((k.kernel.name, _lost(k)) for k in found.kernels if not _made(k))
+        left_out = tuple((k.kernel.name, _why_not(k)) for k in found.kernels if not _complete(k))
         if not chosen:
             raise InputError(left_out[0][1] if left_out else _NO_KERNEL, str(path))
-        inferred = frozenset(k.kernel.name for k in found.of(Origin.INFERRED))
+        inferred = frozenset(k.kernel.name for k in found.kernels_from(Origin.INFERRED))
         notes = (*_about_captured(found), *stale, *found.notes, *_assumed(found))
         yield Launches(Compilers(bench, module.text), chosen, notes, inferred, left_out)
 
 
 def _chosen(found: LaunchSources, configs: int) -> tuple[LaunchFacts, ...]:
-    specified = [s.launch for k in found.of(Origin.SPEC) for s in k.signatures]
+    specified = [s.launch for k in found.kernels_from(Origin.SPEC) for s in k.signatures]
     first = first_configs((*specified, *found.imported), configs)
-    rest = (s for k in found.kernels for s in _made(k) if s.origin is not Origin.SPEC)
+    rest = (s for k in found.kernels for s in _complete(k) if s.origin is not Origin.SPEC)
     return (*first, *(s.launch for s in rest))
 
 
-def _made(one: KernelLaunches) -> tuple[Signature, ...]:
+def _complete(one: KernelLaunches) -> tuple[Signature, ...]:
     return tuple(s for s in one.signatures if s.is_made)
 
 
-def _lost(one: KernelLaunches) -> str:
+def _why_not(one: KernelLaunches) -> str:
     """Why nothing can be compiled of a kernel."""
     said = next((s.compiler_says for s in one.signatures), "")
     return with_way_out(CompileMessage(said)).text if said else "; ".join(one.notes or (one.why,))
@@ -161,7 +161,7 @@ def _lost(one: KernelLaunches) -> str:
 
 def _about_captured(found: LaunchSources) -> Iterator[str]:
     """How many captured launches are compiled, and what they take the place of."""
-    names = {k.kernel.name: k for k in found.of(Origin.CAPTURED)}
+    names = {k.kernel.name: k for k in found.kernels_from(Origin.CAPTURED)}
     seen = [x for k in found.recorded.fitting if k.kernel in names for x in k.launches]
     total = sum(x.count for x in seen if x.failure is None)
     different = sum(len(k.signatures) for k in names.values())
@@ -172,8 +172,8 @@ def _about_captured(found: LaunchSources) -> Iterator[str]:
 
 def _assumed(found: LaunchSources) -> Iterator[str]:
     """What was assumed of each kernel, once for all its configurations."""
-    for one in found.of(Origin.INFERRED):
-        if not (made := _made(one)):
+    for one in found.kernels_from(Origin.INFERRED):
+        if not (made := _complete(one)):
             continue
         yield f"{one.kernel.name}: {one.why}; inferred from the file:"
         yield from (f"  {words}" for words in made[0].assumptions)

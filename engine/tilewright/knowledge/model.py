@@ -64,11 +64,11 @@ class AppliesTo:
     def covers_triton(self, version: tuple[int, int]) -> bool:
         """Whether it holds for a (major, minor) of Triton."""
         return self.triton == "any" or all(
-            _within(version, bound) for bound in self.triton.split(",")
+            _satisfies(version, bound) for bound in self.triton.split(",")
         )
 
 
-def _within(version: tuple[int, int], bound: str) -> bool:
+def _satisfies(version: tuple[int, int], bound: str) -> bool:
     match = re.fullmatch(r"(<=|>=|==|<|>)(\d+)\.(\d+)", bound)
     if match is None:
         return False

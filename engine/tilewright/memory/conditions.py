@@ -4,7 +4,7 @@ from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.preconditions.match import check
 from tilewright.knowledge.base import patterns_of, taxonomy
 from tilewright.knowledge.patterns import Precondition
-from tilewright.memory.model import Condition, asked
+from tilewright.memory.model import Condition, condition_word
 from tilewright.source.model import Kernel, Module
 
 
@@ -15,7 +15,7 @@ def conditions_of(
     if issue is None or kernel is None:
         return ()
     wanted = {
-        asked(condition): (condition, precondition)
+        condition_word(condition): (condition, precondition)
         for pattern in patterns_of(issue)
         if kernel.language.value in pattern.applies_to.languages
         for precondition in pattern.preconditions
@@ -44,7 +44,7 @@ class Asker:
 
     def __call__(self, condition: Condition) -> bool | None:
         """Whether a condition holds in some kernel of the file; None: not known of any."""
-        name = asked(condition)
+        name = condition_word(condition)
         if name not in self._known:
             self._known[name] = self._holds(condition)
         return self._known[name]

@@ -69,7 +69,7 @@ def _share(ratio: float) -> float:
     return 0.5 + min(1.0, math.log(ratio) / math.log(LARGEST))
 
 
-def drawn(weights: Sequence[float], want: int, blind: float, rng: Random) -> list[int]:
+def draw_positions(weights: Sequence[float], want: int, blind: float, rng: Random) -> list[int]:
     """``want`` different positions, drawn by weight, or uniformly with the chance ``blind``."""
     left = list(range(len(weights)))
     chosen: list[int] = []

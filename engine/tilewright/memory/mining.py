@@ -9,7 +9,7 @@ from tilewright.evaluation.cascade import Cascade
 from tilewright.evaluation.model import Evaluation
 from tilewright.evaluation.workbench import Workbench
 from tilewright.memory.model import Origin, Provenance
-from tilewright.memory.projects import project_of, within
+from tilewright.memory.projects import path_in_project, project_of
 from tilewright.memory.rewinds import Rewinding, Site, rewound, sites
 from tilewright.source import parse_module
 from tilewright.targets.model import LaunchFacts, Target
@@ -29,7 +29,7 @@ class GoodKernel:
         self._context = AnalysisContext(target, self.cascade.triton_version)
         self._bench = bench
         root = project_of(path)
-        self._source = Provenance(str(root), within(root, path), "", "", Origin.MINED)
+        self._source = Provenance(str(root), path_in_project(root, path), "", "", Origin.MINED)
 
     def sites(self) -> list[Site]:
         """Where an issue can be put in, the first site of every rewind first."""

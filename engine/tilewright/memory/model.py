@@ -289,6 +289,6 @@ def key_of(idea: Idea) -> str:
     return idea.id.partition("@")[0].partition("#")[0]
 
 
-def asked(condition: Condition) -> str:
+def condition_word(condition: Condition) -> str:
     """A condition as one word: equal conditions have the same."""
     return f"{condition.name}:{json.dumps(dict(condition.parameters), sort_keys=True)}"

@@ -17,7 +17,7 @@ def project_of(file: Path) -> Path:
     return next(iter(folders))
 
 
-def within(project: Path, file: Path) -> str:
+def path_in_project(project: Path, file: Path) -> str:
     """A file's path below its project's root."""
     place = Path(os.path.realpath(file))
     return place.relative_to(project).as_posix() if place.is_relative_to(project) else place.name

@@ -74,10 +74,12 @@ class RunMemory:
     def recall(self, query: Query, k: int) -> Sequence[Recalled]:
         """The ``k`` best entries of each outcome; nothing where nothing fits."""
 
-        def found() -> Sequence[Recalled]:
+        def best_entries() -> Sequence[Recalled]:
             return self._ranked().recall(query, k, self.evidence.hidden)
 
-        recalled = self._recorded(lambda: f"{query.text}:{k}:{self.version()}", Recalled, found)
+        recalled = self._recorded(
+            lambda: f"{query.text}:{k}:{self.version()}", Recalled, best_entries
+        )
         # A text is asked about for its prompt and for the weights of its ideas.
         shown = self._shown.setdefault(query.text, {})
         shown |= {one.entry.id: one.entry for one in recalled}
@@ -86,10 +88,10 @@ class RunMemory:
     def schedules(self, query: Query) -> Sequence[Schedule]:
         """Schedules of related problems, the one with the largest gain first."""
 
-        def found() -> Sequence[Schedule]:
+        def fitting_schedules() -> Sequence[Schedule]:
             return fitting(self._snapshot.schedules, query)
 
-        return self._recorded(lambda: f"schedules:{query.text}", Schedule, found)
+        return self._recorded(lambda: f"schedules:{query.text}", Schedule, fitting_schedules)
 
     def _recorded(
         self, name: Callable[[], str], of: type[T], work: Callable[[], Sequence[T]]

@@ -112,7 +112,9 @@ class Sources:
         parts = (node.module or "").split(".") if node.module else []
         if node.level:
             above = path.parents[node.level - 1 : node.level]
-            return next((found for folder in above if (found := self._at(folder, parts))), None)
+            return next(
+                (found for folder in above if (found := self._module_file(folder, parts))), None
+            )
         return self.module_named(path, parts)
 
     def module_as(self, path: Path, name: str) -> Path | None:
@@ -129,9 +131,11 @@ class Sources:
     def module_named(self, path: Path, parts: Sequence[str]) -> Path | None:
         """The file of an absolute dotted name, as seen from a file."""
         folders = dict.fromkeys((*path.parents, *self._roots))
-        return next((found for folder in folders if (found := self._at(folder, parts))), None)
+        return next(
+            (found for folder in folders if (found := self._module_file(folder, parts))), None
+        )
 
-    def _at(self, folder: Path, parts: Sequence[str]) -> Path | None:
+    def _module_file(self, folder: Path, parts: Sequence[str]) -> Path | None:
         place = folder.joinpath(*parts)
         names = [place / "__init__.py"]
         if parts:

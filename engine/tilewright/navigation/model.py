@@ -40,7 +40,7 @@ class Uses:
     uses: tuple[Use, ...]
     obstacles: tuple[Obstacle, ...] = ()
 
-    def at(self, line: int, column: int) -> Use | None:
+    def use_at(self, line: int, column: int) -> Use | None:
         """The use that a place lies in."""
         return next((use for use in self.uses if use.range.contains(line, column)), None)
 

@@ -39,7 +39,7 @@ def outline(module: Module) -> tuple[Symbol, ...]:
     for kernel in module.kernels:
         entry = _kernel(module, kernel)
         found[entry.kind, entry.range] = entry
-        apart = [c for c in _configs(kernel) if not _within(c.range, kernel.range)]
+        apart = [c for c in _configs(kernel) if not _is_inside(c.range, kernel.range)]
         if apart:
             # Several kernels may share a list: it is one entry.
             group = _group(kernel, apart)
@@ -51,7 +51,7 @@ def outline(module: Module) -> tuple[Symbol, ...]:
 
 
 def _kernel(module: Module, kernel: Kernel) -> Symbol:
-    inside = [c for c in _configs(kernel) if _within(c.range, kernel.range)]
+    inside = [c for c in _configs(kernel) if _is_inside(c.range, kernel.range)]
     children = [
         Symbol(p.name, SymbolKind.CONSTEXPR, _default(p.default), p.range, p.range)
         for p in kernel.parameters
@@ -88,7 +88,7 @@ def _configs(kernel: Kernel) -> Sequence[Config]:
     return () if tuned is None or tuned.configs is None else tuned.configs
 
 
-def _within(inner: Range, outer: Range) -> bool:
+def _is_inside(inner: Range, outer: Range) -> bool:
     return outer.contains(inner.line, inner.column) and outer.contains(
         inner.end_line, inner.end_column
     )

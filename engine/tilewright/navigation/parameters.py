@@ -117,16 +117,16 @@ class ParameterSearch:
     def _configurations(self) -> Iterator[Use]:
         for root in reached(self._kernel.node.decorator_list, [self._scope]):
             if not self._is_kernel(root):
-                yield from self._below(root)
+                yield from self._uses_below(root)
         for alias in self._kernel.aliases:
             for root in reached(_values(self._scope.giving(alias)), [self._scope]):
                 if not self._is_kernel(root):
-                    yield from self._below(root)
+                    yield from self._uses_below(root)
 
     def _is_kernel(self, root: ast.AST) -> bool:
         return any(kernel.node is root for kernel in self._module.kernels)
 
-    def _below(self, root: Root) -> Iterator[Use]:
+    def _uses_below(self, root: Root) -> Iterator[Use]:
         """The strings and keywords of what an autotuner or a heuristic is given."""
         if isinstance(root, ast.FunctionDef):
             self._own_parameter(root)

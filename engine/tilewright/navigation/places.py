@@ -30,7 +30,7 @@ def _kernel_at(module: Module, line: int, column: int, word: str) -> Found | Non
     for kernel in module.kernels:
         if word in (kernel.name, *kernel.aliases):
             uses = kernel_uses(module, kernel)
-            use = uses.at(line, column)
+            use = uses.use_at(line, column)
             if use is not None:
                 return Found(kernel, None, use, uses)
     for launch in module.launches:
@@ -45,7 +45,7 @@ def _parameter_at(module: Module, line: int, column: int, word: str) -> Found | 
     for kernel in module.kernels:
         if kernel.parameter(word) is not None:
             uses = parameter_uses(module, kernel, word)
-            use = uses.at(line, column)
+            use = uses.use_at(line, column)
             if use is not None:
                 return Found(kernel, word, use, uses)
     return None

@@ -35,7 +35,7 @@ class Scope:
     def __init__(self, body: Iterable[ast.stmt]) -> None:
         self._giving: dict[str, list[ast.stmt]] = {}
         for statement in statements_of(body):
-            for name in _given(statement):
+            for name in _bound_names(statement):
                 self._giving.setdefault(name, []).append(statement)
 
     def giving(self, name: str) -> list[ast.stmt]:
@@ -49,7 +49,7 @@ class Scope:
         return only if isinstance(only, ast.FunctionDef) else None
 
 
-def _given(statement: ast.stmt) -> set[str]:
+def _bound_names(statement: ast.stmt) -> set[str]:
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             return {name}

@@ -57,7 +57,7 @@ def _tokens_of(module: Module, kernel: Kernel, context: AnalysisContext) -> list
         if isinstance(node.ctx, ast.Store):
             meaning = _meaning(tiles.assigned(statement, node.id))
         else:
-            meaning = _meaning(tiles.at(node))
+            meaning = _meaning(tiles.facts_at(node))
             if meaning is not None:
                 known.setdefault(node.id, meaning)
         place = module.index.range_of(node)

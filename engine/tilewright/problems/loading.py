@@ -223,7 +223,7 @@ def _require_entry(file: PythonFile, entry: Entry, task: Path | None, source: Pa
 
 def _module_reference(path: Path, source: Path, module: PythonFile, file: PythonFile) -> _Reference:
     """The module's own Model, where something else is under test or where it is torch alone."""
-    beside = _beside(source, path, Entry(EntryKind.MODEL, "Model"))
+    beside = _neighbouring_reference(source, path, Entry(EntryKind.MODEL, "Model"))
     if beside.entry is not None:
         return beside
     is_under_test = path.resolve() == source.resolve() and "ModelNew" not in file.classes
@@ -348,7 +348,7 @@ def _unchecked(spec: Spec, why: str) -> tuple[Entry, tuple[str, ...]]:
 def _reference(spec: Spec, entry: Entry, where: Path, file: PythonFile | None) -> _Reference:
     node = spec.reference
     if node is None:
-        return _beside(Path(file.path) if file else where, where, entry)
+        return _neighbouring_reference(Path(file.path) if file else where, where, entry)
     if not node.is_mapping:
         return _named_reference(node, file)
     fields = node.fields("'reference'")
@@ -397,7 +397,7 @@ def _file_reference(
     return _Reference(entry, file.text, warnings)
 
 
-def _beside(source: Path, spec: Path, entry: Entry) -> _Reference:
+def _neighbouring_reference(source: Path, spec: Path, entry: Entry) -> _Reference:
     """The nearest independent implementation, if there is one."""
     for beside in references_of(source, spec):
         file = read_python(beside)

@@ -49,7 +49,7 @@ class Entry:
     preferred: str | None = None
     layout: str | None = None
 
-    def among(self, defined: Collection[str]) -> str:
+    def name_in(self, defined: Collection[str]) -> str:
         """The name that it has in a file that defines these."""
         return self.preferred if self.preferred in defined and self.preferred else self.name
 

@@ -9,7 +9,7 @@ from tilewright.analysis.tiles import Affine, tiles_of
 from tilewright.costs import estimate
 from tilewright.costs.model import Touch, Workload
 from tilewright.costs.numbers import Numbers, Place
-from tilewright.costs.traffic import asked, touched_bytes
+from tilewright.costs.traffic import requests_of, touched_bytes
 from tilewright.costs.workload import workload
 from tilewright.evaluation.model import StepResult
 from tilewright.evaluation.workbench import Workbench
@@ -151,7 +151,7 @@ def work_of(module: Module, launch: LaunchFacts) -> Work:
         return Work(notes=(f"{launch.kernel} is not in this file: its work was not counted",))
     work = workload(module, kernel, launch)
     starts = starts_of(module, kernel, launch)
-    wanted = asked(work)
+    wanted = requests_of(work)
     flop: dict[str, float] = {}
     for dot in work.dots:
         count = 2.0 * dot.m * dot.n * dot.k * dot.turns * work.programs
@@ -218,7 +218,7 @@ def starts_of(module: Module, kernel: Kernel, launch: LaunchFacts) -> Mapping[in
     numbers = Numbers(tiles, flow, launch)
     forms: dict[int, list[Affine | None]] = {}
     for access in flow.accesses:
-        forms.setdefault(access.node.lineno, []).append(tiles.of(access.pointer).affine)
+        forms.setdefault(access.node.lineno, []).append(tiles.facts_of(access.pointer).affine)
     found: dict[int, tuple[int, ...]] = {}
     for line, affine in forms.items():
         starts = [None if form is None else _start(numbers, form, _FIRST) for form in affine]
@@ -231,7 +231,7 @@ def starts_of(module: Module, kernel: Kernel, launch: LaunchFacts) -> Mapping[in
 def _start(numbers: Numbers, form: Affine, place: Place) -> int | None:
     total = numbers.polynomial(form.constant, place)
     for term in form.terms:
-        index = numbers.of(term.index, place)
+        index = numbers.number_of(term.index, place)
         coefficient = numbers.polynomial(term.coefficient, place)
         if total is None or index is None or coefficient is None:
             return None

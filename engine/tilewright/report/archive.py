@@ -38,10 +38,10 @@ def archive_grid(run: Json) -> Curve | None:
         "number of correct texts. Levels of an axis are those of docs/runs.md."
     )
     head = ("Cell", "Correct texts", "Parents at the end", "Fastest", "In trial")
-    return Curve(title, _drawn(axes, cells, about), note, head, rows)
+    return Curve(title, _drawing(axes, cells, about), note, head, rows)
 
 
-def _drawn(axes: Sequence[str], cells: Sequence[Json], about: str) -> Markup:
+def _drawing(axes: Sequence[str], cells: Sequence[Json], about: str) -> Markup:
     side = BINS * _CELL
     width = _LEFT + BINS * (side + _GAP)
     height = _TOP + side + _BELOW

@@ -33,7 +33,7 @@ class _Axis:
     stop: float
     log: bool = False
 
-    def at(self, value: float) -> float:
+    def position_of(self, value: float) -> float:
         low, high = (self.low, self.high)
         if self.log:
             value, low, high = (math.log10(max(v, 1e-30)) for v in (value, low, high))
@@ -74,14 +74,14 @@ def best_chart(
     x = _Axis(0.0, 1.04 * last or 1.0, _LEFT, _WIDTH - _RIGHT)
     y = _Axis(low, high, _HEIGHT - _BOTTOM, _TOP, log=wide)
     corners = list(_corners([*steps, (last, steps[-1][1])]))
-    line = " ".join(f"{x.at(a)},{y.at(b)}" for a, b in corners)
+    line = " ".join(f"{x.position_of(a)},{y.position_of(b)}" for a, b in corners)
     body = [
         *_grid(x, y, x_label, "speed-up over the original"),
         Markup('<line class="unit" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(
-            x.start, y.at(1.0), x.stop, y.at(1.0)
+            x.start, y.position_of(1.0), x.stop, y.position_of(1.0)
         ),
         Markup('<polyline class="best" points="{}"/>').format(line),
-        *(_mark(x.at(point.x), y.at(point.y), point) for point in points),
+        *(_mark(x.position_of(point.x), y.position_of(point.y), point) for point in points),
     ]
     return _svg(body, about)
 
@@ -105,7 +105,7 @@ def roof_chart(peak_flop: float, peak_bytes: float, points: Sequence[Point], abo
     # The slope begins where it enters the drawing, on its left or on its lower edge.
     begin = max(x.low, y.low / peak_bytes)
     corners = ((begin, begin * peak_bytes), (ridge, peak_flop), (x.high, peak_flop))
-    line = " ".join(f"{x.at(a)},{y.at(b)}" for a, b in corners)
+    line = " ".join(f"{x.position_of(a)},{y.position_of(b)}" for a, b in corners)
     body = [
         *_grid(x, y, "operations a byte", "operations a second"),
         Markup('<polyline class="roof" points="{}"/>').format(line),
@@ -122,11 +122,14 @@ def tree_chart(points: Sequence[Point], edges: Sequence[tuple[int, int]], about:
     y = _Axis(min(values) / 1.1, max(values) * 1.1, _HEIGHT - _BOTTOM, _TOP, log=True)
     lines = [
         Markup('<line class="edge" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(
-            x.at(points[a].x), y.at(points[a].y), x.at(points[b].x), y.at(points[b].y)
+            x.position_of(points[a].x),
+            y.position_of(points[a].y),
+            x.position_of(points[b].x),
+            y.position_of(points[b].y),
         )
         for a, b in edges
     ]
-    marks = (_mark(x.at(point.x), y.at(point.y), point) for point in points)
+    marks = (_mark(x.position_of(point.x), y.position_of(point.y), point) for point in points)
     body = [*_grid(x, y, "generation", "speed-up over the original"), *lines, *marks]
     return _svg(body, about)
 
@@ -136,7 +139,7 @@ def _labelled(x: _Axis, y: _Axis, points: Sequence[Point]) -> Iterator[Markup]:
     free = math.inf
     named = {id(one) for one in points if len(points) <= _MOST_LABELS or one.kind != "refused"}
     for point in sorted(points, key=lambda one: one.y):
-        across, up = x.at(point.x), y.at(point.y)
+        across, up = x.position_of(point.x), y.position_of(point.y)
         if id(point) not in named:
             yield _mark(across, up, point)
             continue
@@ -163,17 +166,17 @@ def _mark(across: float, up: float, point: Point) -> Markup:
 def _grid(x: _Axis, y: _Axis, x_label: str, y_label: str) -> Iterator[Markup]:
     for value in y.ticks():
         yield Markup('<line class="grid" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(
-            x.start, y.at(value), x.stop, y.at(value)
+            x.start, y.position_of(value), x.stop, y.position_of(value)
         )
         yield Markup('<text class="tick" text-anchor="end" x="{}" y="{}">{}</text>').format(
-            x.start - 6, y.at(value) + 4, short(value)
+            x.start - 6, y.position_of(value) + 4, short(value)
         )
     for value in x.ticks():
         yield Markup('<line class="grid" x1="{}" y1="{}" x2="{}" y2="{}"/>').format(
-            x.at(value), y.stop, x.at(value), y.start
+            x.position_of(value), y.stop, x.position_of(value), y.start
         )
         yield Markup('<text class="tick" text-anchor="middle" x="{}" y="{}">{}</text>').format(
-            x.at(value), y.start + 16, short(value)
+            x.position_of(value), y.start + 16, short(value)
         )
     yield Markup('<text class="axis" text-anchor="middle" x="{}" y="{}">{}</text>').format(
         (x.start + x.stop) / 2, _HEIGHT - 6, x_label

@@ -35,7 +35,7 @@ def best_so_far(run: Json) -> Curve:
     if not timed:
         return Curve(title, None, f"No trial was timed, so the speed-ups are {NOT_MEASURED}.")
     positions = [float(trial["number"]) for trial in trials]
-    return _over(run, title, "trial", positions)
+    return _curve_over(run, title, "trial", positions)
 
 
 def tree_by_generation(run: Json) -> Curve | None:
@@ -55,7 +55,9 @@ def tree_by_generation(run: Json) -> Curve | None:
         word = trial_word(trial)
         kind = {"best": "kept", "parent": "alive"}.get(word, "refused")
         places[number] = len(points)
-        points.append(Point(_across(trial["node"]), own, f"trial {number}: {own:.2f}×", kind))
+        points.append(
+            Point(_slot_position(trial["node"]), own, f"trial {number}: {own:.2f}×", kind)
+        )
     edges = [
         (places[trial["parent_trial"]], places[trial["number"]])
         for trial in timed
@@ -70,7 +72,7 @@ def tree_by_generation(run: Json) -> Curve | None:
     return Curve(title, tree_chart(points, edges, about), note)
 
 
-def _across(node: Json) -> float:
+def _slot_position(node: Json) -> float:
     """Slots of a generation next to each other."""
     _, _, number = str(node["slot"]).partition(".")
     place = int(number) if number.isdigit() else 0
@@ -85,7 +87,7 @@ def best_over_cost(run: Json) -> Curve | None:
     title = f"Best so far over {unit}"
     if not any(trial.get("speedup") for trial in run["trials"]):
         return Curve(title, None, f"No trial was timed, so the speed-ups are {NOT_MEASURED}.")
-    return _over(run, title, unit, positions)
+    return _curve_over(run, title, unit, positions)
 
 
 def costs(run: Json) -> tuple[str, list[float]]:
@@ -110,7 +112,7 @@ def _reply(call: Json) -> Json:
     return reply if "text" in reply else {}
 
 
-def _over(run: Json, title: str, x_label: str, positions: Sequence[float]) -> Curve:
+def _curve_over(run: Json, title: str, x_label: str, positions: Sequence[float]) -> Curve:
     points, steps, rows = [], [(0.0, 1.0)], []
     for trial, position, reached in zip(run["trials"], positions, run["best"], strict=True):
         kept, own, before = bool(trial["kept"]), reached["own"], reached["best"]

@@ -118,7 +118,7 @@ class ResultView:
         return sum(issue.fixed for issue in self.issues)
 
     @property
-    def kept(self) -> int:
+    def kept_trials(self) -> int:
         return sum(trial.kept for trial in self.trials)
 
 

@@ -31,9 +31,9 @@ class Padding:
 
     def see(self, name: str, value: ast.expr) -> None:
         """Remember what a name's padded lanes hold from here on."""
-        self._names[name] = self.of(value)
+        self._names[name] = self.value_of(value)
 
-    def of(self, node: ast.expr | None) -> float | None:
+    def value_of(self, node: ast.expr | None) -> float | None:
         """The value of an expression's padded lanes; None where it cannot be derived."""
         match node:
             case ast.Constant(value=bool()):
@@ -43,39 +43,39 @@ class Padding:
             case ast.Name(id=name):
                 return self._names.get(name)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                value = self.of(operand)
+                value = self.value_of(operand)
                 return None if value is None else -value
             case ast.BinOp(left=left, op=op, right=right):
-                return _binary(op, self.of(left), self.of(right))
+                return _binary(op, self.value_of(left), self.value_of(right))
             case ast.Call():
-                return self._called(node)
+                return self._call_value(node)
         return None
 
-    def _called(self, node: ast.Call) -> float | None:
+    def _call_value(self, node: ast.Call) -> float | None:
         infinity = _infinity(node)
         if infinity is not None:
             return infinity
         if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
-            return self.of(node.func.value)
+            return self.value_of(node.func.value)
         name = tl_name(self._module, node.func)
         if name == "load":
             mask = argument(node, 1, "mask")
             masked = mask is not None and self._is_row_mask(mask)
-            return self.of(argument(node, 2, "other")) if masked else None
+            return self.value_of(argument(node, 2, "other")) if masked else None
         if name == "where" and len(node.args) == 3 and self._is_row_mask(node.args[0]):
-            return self.of(node.args[2])
+            return self.value_of(node.args[2])
         if name in ("maximum", "minimum") and len(node.args) == 2:
-            a, b = self.of(node.args[0]), self.of(node.args[1])
+            a, b = self.value_of(node.args[0]), self.value_of(node.args[1])
             if a is None or b is None:
                 return None
             return max(a, b) if name == "maximum" else min(a, b)
         if name is not None and name in _UNARY and len(node.args) == 1:
-            return _applied(_UNARY[name], self.of(node.args[0]))
+            return _applied(_UNARY[name], self.value_of(node.args[0]))
         return None
 
     def is_neutral(self, node: ast.expr, reduction: str) -> bool:
         """Whether padded lanes of a value leave a sum, a maximum or a minimum as it is."""
-        return self.of(node) == NEUTRAL[reduction]
+        return self.value_of(node) == NEUTRAL[reduction]
 
 
 def _infinity(node: ast.Call) -> float | None:

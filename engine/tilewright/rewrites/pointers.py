@@ -116,7 +116,7 @@ class Shapes:
         self._names: dict[str, Shape] = {p.name: () for p in kernel.parameters}
         for name, definitions in flow_of(module, kernel).definitions.items():
             for definition in definitions:
-                shape = _named(self._tiles.of(definition.value))
+                shape = _named(self._tiles.facts_of(definition.value))
                 if shape is not None:
                     self._names.setdefault(name, shape)
 
@@ -125,9 +125,9 @@ class Shapes:
         """Shapes of the names that have one; scalars have the empty shape."""
         return self._names
 
-    def of(self, node: ast.expr | None) -> Shape | None:
+    def shape_of(self, node: ast.expr | None) -> Shape | None:
         """The shape of an expression, None where it is not known."""
-        return None if node is None else _named(self._tiles.at(node))
+        return None if node is None else _named(self._tiles.facts_at(node))
 
 
 def _named(facts: TileFacts) -> Shape | None:

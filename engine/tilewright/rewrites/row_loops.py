@@ -163,7 +163,9 @@ class _Check:
             pointer = argument(node, 0, "pointer")
             place = 1 if tl_name(self._module, node.func) == "load" else 2
             mask = argument(node, place, "mask")
-            if self._shapes.of(pointer) != () and (mask is None or not self._is_row_mask(mask)):
+            if self._shapes.shape_of(pointer) != () and (
+                mask is None or not self._is_row_mask(mask)
+            ):
                 yield f"line {node.lineno} has no mask against {self._extent}"
 
     def _is_row_mask(self, mask: ast.expr) -> bool:
@@ -178,7 +180,7 @@ class _Check:
             return self._is_row_mask(mask.left) or self._is_row_mask(mask.right)
         match mask:
             case ast.Compare(left=left, ops=[ast.Lt()], comparators=[ast.Name(id=bound)]):
-                shape = self._shapes.of(left) or ()
+                shape = self._shapes.shape_of(left) or ()
                 return bound == self._extent and self._block in shape
         return False
 
@@ -242,7 +244,7 @@ class _Check:
         _, kind, value = found
         if kind == "sum" and not self._starts_at_zero(name):
             yield f"{name} does not start at zero, so its number of lanes matters"
-        if self._shapes.of(value) != ():
+        if self._shapes.shape_of(value) != ():
             yield from self._neutral_reasons(loop, value, kind)
 
     def _starts_at_zero(self, name: str) -> bool:

@@ -76,7 +76,7 @@ class Tunable:
     listed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
-    def held(self) -> Mapping[str, str]:
+    def fixed_reasons(self) -> Mapping[str, str]:
         """Constexprs that must stay as they are, and why."""
         return {name: found.fixed for name, found in self.ties.items() if found.fixed}
 
@@ -156,8 +156,8 @@ def tile_roles(module: Module, kernel: Kernel) -> Mapping[str, str]:
     constexprs = set(kernel.constexprs)
     shapes = Shapes(module, kernel)
     for dot in dots(module, kernel):
-        a = shapes.of(argument(dot, 0, "input"))
-        b = shapes.of(argument(dot, 1, "other"))
+        a = shapes.shape_of(argument(dot, 0, "input"))
+        b = shapes.shape_of(argument(dot, 1, "other"))
         if a and b and len(a) == len(b) == 2:
             named = {"m": a[0], "n": b[1], "k": a[1] if isinstance(a[1], str) else b[0]}
             roles = {role: str(d) for role, d in named.items() if d in constexprs}
@@ -255,7 +255,7 @@ def _is_range(module: Module, function: ast.expr) -> bool:
 
 
 def _block_dims(shapes: Shapes, node: ast.expr) -> list[str]:
-    shape = shapes.of(node) or ()
+    shape = shapes.shape_of(node) or ()
     named = [d for d in shape if d != 1]
     return [d for d in named if isinstance(d, str)] if len(named) == 1 else []
 

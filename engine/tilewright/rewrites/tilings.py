@@ -119,7 +119,7 @@ def _placed(
     if len(_marks_at(there.tree)) > inside or not holds:
         return Refusal(f"a constant of {kernel.name} is set outside the function that launches it")
     first = holds[0]
-    given = _given(there, launch, scope, first, tiling)
+    given = _launch_extents(there, launch, scope, first, tiling)
     if isinstance(given, Refusal):
         return given
     lines = pinned.splitlines(keepends=True)
@@ -133,7 +133,7 @@ def _placed(
     return text
 
 
-def _given(
+def _launch_extents(
     module: Module, launch: Launch, scope: ast.FunctionDef | ast.AsyncFunctionDef,
     before: ast.stmt, tiling: Tiling,
 ) -> list[str] | Refusal:  # fmt: skip

@@ -29,7 +29,7 @@ class Budget:
     def reserve(self, **amounts: float) -> Permit | None:
         """Permission to spend at most so much; None if a limit does not allow it."""
         with self._lock:
-            if any(amount > self._left(name) for name, amount in amounts.items()):
+            if any(amount > self._amount_left(name) for name, amount in amounts.items()):
                 return None
             for name, amount in amounts.items():
                 self._reserved[name] = self._reserved.get(name, 0.0) + amount
@@ -42,16 +42,16 @@ class Budget:
                 self._reserved[name] -= amount
                 self._spent[name] = self._spent.get(name, 0.0) + spent.get(name, amount)
 
-    def left(self, name: str) -> float:
+    def amount_left(self, name: str) -> float:
         """What may still be reserved; infinite without a limit."""
         with self._lock:
-            return self._left(name)
+            return self._amount_left(name)
 
-    def spent(self, name: str) -> float:
+    def amount_spent(self, name: str) -> float:
         """What was settled so far."""
         with self._lock:
             return self._spent.get(name, 0.0)
 
-    def _left(self, name: str) -> float:
+    def _amount_left(self, name: str) -> float:
         used = self._spent.get(name, 0.0) + self._reserved.get(name, 0.0)
         return self._limits.get(name, float("inf")) - used

@@ -42,7 +42,7 @@ class Gradient:
                 best = self._best.get(node.cell, -math.inf)
                 self._best[node.cell] = max(best, node.log_speed)
 
-    def at(self, cell: tuple[int, ...]) -> Direction | None:
+    def direction_at(self, cell: tuple[int, ...]) -> Direction | None:
         """The direction from a cell; None before three transitions have begun there."""
         weighted = [
             (step, 0.5 ** (age / _HALF_LIFE))

@@ -165,7 +165,7 @@ class Loop:
         return end
 
     def _end(self) -> End | None:
-        if self._budget.left("evaluations") < 1:
+        if self._budget.amount_left("evaluations") < 1:
             return End.BUDGET
         if self._spec.stop.stall is not None and self._since >= self._spec.stop.stall:
             return End.STALL
@@ -197,11 +197,11 @@ class Loop:
         self._measure_again(self.population.unsure())
         self.generation += 1
         draw = rng(self._seed, self._spec.hash(), "select", self.generation)
-        while parents := self.population.select(self._left, draw):
+        while parents := self.population.select(self._evaluations_left, draw):
             self._measure_again([parent for parent in parents if self._is_chained_far(parent)])
             known = [self._raw[parent.hash] for parent in parents]
-            parents = [node for node in known if node.alive][: self._left]
-            if not parents and self._left:
+            parents = [node for node in known if node.alive][: self._evaluations_left]
+            if not parents and self._evaluations_left:
                 continue  # all of them failed as they were measured again
             slots, exhausted = self._menu.slots(self.generation, parents)
             for name in exhausted:
@@ -211,9 +211,9 @@ class Loop:
         return []
 
     @property
-    def _left(self) -> int:
+    def _evaluations_left(self) -> int:
         """Evaluations that the budget leaves to a generation."""
-        return int(min(self._budget.left("evaluations"), _MOST_SLOTS))
+        return int(min(self._budget.amount_left("evaluations"), _MOST_SLOTS))
 
     def _implemented(self, slots: Sequence[Slot]) -> Iterator[tuple[Slot, Candidate]]:
         """The slots with their candidates; what has to be written is written side by side."""

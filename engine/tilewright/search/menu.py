@@ -63,7 +63,7 @@ class Menu:
         return found, exhausted
 
     def _hints(self, node: Node) -> tuple[str, ...]:
-        direction = self._gradient.at(node.cell) if self._gradient else None
+        direction = self._gradient.direction_at(node.cell) if self._gradient else None
         return () if direction is None else self._behaviour.hints(direction)
 
     def know(self, text: str, name: str) -> None:
@@ -87,7 +87,7 @@ class Menu:
         for source in self._sources:
             if left <= 0:
                 return
-            for idea in self._drawn(source, node, left, generation):
+            for idea in self._drawn_ideas(source, node, left, generation):
                 if idea.id in taken or not self._is_new(node, idea, planned):
                     continue
                 taken.add(idea.id)
@@ -98,12 +98,14 @@ class Menu:
                 if left <= 0:
                     return
 
-    def _drawn(self, source: IdeaSource, node: Node, want: int, generation: int) -> Sequence[Idea]:
+    def _drawn_ideas(
+        self, source: IdeaSource, node: Node, want: int, generation: int
+    ) -> Sequence[Idea]:
         """The ideas of a source, drawn by their weights where there is a gradient."""
         number = int(node.hash[:12], 16)
         draw = rng(self._seed, self._name, f"ideas:{source.name}", generation, number)
         ideas = list(source.ideas(node, want, draw))
-        direction = self._gradient.at(node.cell) if self._gradient else None
+        direction = self._gradient.direction_at(node.cell) if self._gradient else None
         if direction is None:
             return ideas
         weights = [weight(direction, self._behaviour.change(node, idea)) for idea in ideas]

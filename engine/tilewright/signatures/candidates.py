@@ -215,13 +215,13 @@ class _Guesser:
         if parameter.default is not None and parameter.default not in ("True", "False"):
             return self._by_default(parameter)
         value, why = by_name(name, self._kernel, self._roles, self._style, self._extent)
-        return _constexpr(name, value), Assumption(name, _worded(value), why)
+        return _constexpr(name, value), Assumption(name, _literal_text(value), why)
 
     def _launched(self, name: str, stated: Stated) -> Assumption:
         why = "as the launch states"
         if stated.is_assumed:
             why = f"as the launch computes it from sizes assumed to be {self._extent}"
-        return Assumption(name, _worded(stated.value), why, self._host.line)
+        return Assumption(name, _literal_text(stated.value), why, self._host.line)
 
     def _by_default(self, parameter: Parameter) -> tuple[ArgumentFacts, Assumption]:
         value = self._default(parameter)
@@ -267,7 +267,7 @@ def _constexpr(name: str, value: Literal | None) -> ArgumentFacts:
     return ArgumentFacts(name, "constexpr", "constexpr", value)
 
 
-def _worded(value: Literal | None) -> str:
+def _literal_text(value: Literal | None) -> str:
     if isinstance(value, str) and value.startswith("triton.dtype:"):
         return f"tl {as_written(value)}"
     if isinstance(value, str) and value.startswith("triton."):

@@ -82,7 +82,8 @@ class _Reader:
     def read(self, argument: ast.arg) -> HostInput:
         name, annotated = argument.arg, _annotated(argument)
         is_tensor = annotated == "Tensor" or (
-            annotated not in _NUMBERS and (self._asked(name) or self._is_pointer(name))
+            annotated not in _NUMBERS
+            and (self._is_queried_as_tensor(name) or self._is_pointer(name))
         )
         if not is_tensor:
             return HostInput(name, is_tensor=False)
@@ -92,7 +93,7 @@ class _Reader:
             is_index=self._is_index(name),
         )
 
-    def _asked(self, name: str) -> bool:
+    def _is_queried_as_tensor(self, name: str) -> bool:
         """Whether the function asks what only tensors have."""
         return any(
             isinstance(node, ast.Attribute) and node.attr in _TENSOR and is_name(node.value, name)

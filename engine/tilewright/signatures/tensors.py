@@ -41,22 +41,22 @@ class TensorReader:
         match node:
             case ast.Name(id=name) if name in self._assigned:
                 value = self._assigned[name]
-                reader = self._without(name) if mentions(value, name) else self
+                reader = self._without_name(name) if mentions(value, name) else self
                 return reader.dtype(value, depth + 1)
             case ast.Call():
-                return self._made(node, depth)
+                return self._call_result(node, depth)
             case ast.IfExp():
                 return self.dtype(node.body, depth + 1) or self.dtype(node.orelse, depth + 1)
             case ast.Subscript(value=value) | ast.Attribute(value=value, attr="T"):
                 return self.dtype(value, depth + 1)
         return None
 
-    def _without(self, name: str) -> "TensorReader":
+    def _without_name(self, name: str) -> "TensorReader":
         """Of ``x = x.to(...)``: of the x on the right, its last value says nothing."""
         others = {known: value for known, value in self._assigned.items() if known != name}
         return TensorReader(self._names, others)
 
-    def _made(self, call: ast.Call, depth: int) -> str | None:
+    def _call_result(self, call: ast.Call, depth: int) -> str | None:
         """What a call returns: a new tensor, or one made from another."""
         given = next((k.value for k in call.keywords if k.arg == "dtype"), None)
         if given is not None:

@@ -107,7 +107,7 @@ def call_graph(module: Module) -> CallGraph:
     for launch in module.launches:
         launches.setdefault(id(launch.node), []).append(launch)
     edges = {
-        name: tuple(_Calls(module, classes, launches, name).of(node))
+        name: tuple(_Calls(module, classes, launches, name).edges_of(node))
         for name, node in module.host_functions.items()
     }
     return CallGraph(edges, classes)
@@ -130,12 +130,12 @@ class _Calls:
         self._launches = launches
         self._name = name
 
-    def of(self, function: ast.FunctionDef) -> Iterator[Edge]:
+    def edges_of(self, function: ast.FunctionDef) -> Iterator[Edge]:
         """The calls of a function; those of functions defined in it are their own."""
         for statement in function.body:
-            yield from self._within(statement, _Around())
+            yield from self._edges_within(statement, _Around())
 
-    def _within(self, node: ast.AST, around: _Around) -> Iterator[Edge]:
+    def _edges_within(self, node: ast.AST, around: _Around) -> Iterator[Edge]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return
         if isinstance(node, ast.If):
@@ -145,22 +145,22 @@ class _Calls:
         if isinstance(node, _LOOPS):
             inner = replace(around, in_loop=True)
         for child in _in_order(node):
-            yield from self._within(child, inner)
+            yield from self._edges_within(child, inner)
         if isinstance(node, ast.Call):
             yield from self._edges(node, around)
 
     def _if(self, node: ast.If, around: _Around) -> Iterator[Edge]:
-        yield from self._within(node.test, around)
+        yield from self._edges_within(node.test, around)
         first = replace(around, is_once=True) if is_lazy_guard(node.test) else around
         for statement in node.body:
-            yield from self._within(statement, first)
+            yield from self._edges_within(statement, first)
         for statement in node.orelse:
-            yield from self._within(statement, around)
+            yield from self._edges_within(statement, around)
 
     def _edges(self, call: ast.Call, around: _Around) -> Iterator[Edge]:
         for launch in self._launches.get(id(call), ()):
             yield Edge(call, None, launch, around.is_once, around.in_loop)
-        for callee, is_backward in self._classes.called(call, self._name):
+        for callee, is_backward in self._classes.called_functions(call, self._name):
             node = self._module.host_functions.get(callee)
             once = around.is_once or (node is not None and _is_cached(node, self._module.names))
             yield Edge(call, callee, None, once, around.in_loop, is_backward)

@@ -49,7 +49,7 @@ class Classes:
             pending.extend(known.bases)
         return None
 
-    def called(self, call: ast.Call, inside: str) -> Iterator[tuple[str, bool]]:
+    def called_functions(self, call: ast.Call, inside: str) -> Iterator[tuple[str, bool]]:
         """Host functions that a call in ``inside`` runs, and whether autograd runs them later."""
         yield from self._target(call.func, inside, 0)
 
@@ -66,7 +66,7 @@ class Classes:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in self.by_name:
                 yield from self._one(self.method(name, attr))
             case ast.Call() | ast.Attribute():
-                made = self._made(node, inside)
+                made = self._constructed_class(node, inside)
                 if made is not None:
                     yield from self._run(made)
 
@@ -82,7 +82,7 @@ class Classes:
         if name in self.by_name:
             yield from self._one(self.method(name, "__init__"))
             return
-        made = self._made(node, inside)
+        made = self._constructed_class(node, inside)
         if made is not None:
             yield from self._run(made)
             return
@@ -100,7 +100,7 @@ class Classes:
             yield method, False
             return
         given = self._attribute(owner, attr)
-        made = None if given is None else self._made(given, inside)
+        made = None if given is None else self._constructed_class(given, inside)
         if made is not None:
             yield from self._run(made)
         elif isinstance(given, ast.Name | ast.Attribute):
@@ -123,15 +123,19 @@ class Classes:
             return given
         return next((g for b in known.bases if (g := self._attribute(b, attr))), None)
 
-    def _made(self, node: ast.expr, inside: str) -> str | None:
+    def _constructed_class(self, node: ast.expr, inside: str) -> str | None:
         """The class that an expression makes an instance of: ``Norm(8)`` or a name for it."""
         if isinstance(node, ast.Name):
             given = self._local(inside, node.id) or self.aliases.get(node.id)
-            return None if given is None or isinstance(given, ast.Name) else self._made(given, "")
+            return (
+                None
+                if given is None or isinstance(given, ast.Name)
+                else self._constructed_class(given, "")
+            )
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if node.value.id == "self":
                 given = self._attribute(self._owner(inside), node.attr)
-                return None if given is None else self._made(given, "")
+                return None if given is None else self._constructed_class(given, "")
             return None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             return node.func.id if node.func.id in self.by_name else None

@@ -188,10 +188,10 @@ class Evaluator:
     def _lambda(self, node: ast.Lambda, scope: dict[str, Any]) -> Callable[..., Any]:
         names = [parameter.arg for parameter in node.args.args]
 
-        def called(*arguments: Any) -> Any:
+        def lambda_value(*arguments: Any) -> Any:
             return self.value(node.body, {**scope, **dict(zip(names, arguments, strict=True))})
 
-        return called
+        return lambda_value
 
     def _run(self, function: ast.FunctionDef, *arguments: Any, **keywords: Any) -> Any:
         for decorator in function.decorator_list:

@@ -73,7 +73,7 @@ def device_names(module: Module) -> tuple[DeviceName, ...]:
         known = memo.get(DeviceName)
         if known is None or known[0] is not module.names:
             named = _may_name(module, statement, aliases)
-            within = tuple(walk.below(statement, asks=False)) if named else ()
+            within = tuple(walk.names_below(statement, asks=False)) if named else ()
             below = tuple(replace(name, line=name.line - statement.lineno) for name in within)
             known = memo[DeviceName] = module.names, below
         found += (replace(name, line=name.line + statement.lineno) for name in known[1])
@@ -114,7 +114,7 @@ class _Walk:
         self._names = module.names
         self._kernels = kernels
 
-    def below(self, node: ast.AST, *, asks: bool) -> Iterator[DeviceName]:
+    def names_below(self, node: ast.AST, *, asks: bool) -> Iterator[DeviceName]:
         """The names in a node and below it."""
         if id(node) in self._kernels or _is_text(node):
             return
@@ -128,10 +128,10 @@ class _Walk:
             for child in ast.iter_child_nodes(node):
                 # What an assertion compares is a demand.
                 plain = isinstance(node, ast.Assert) and child is node.test
-                yield from self._demanded(child) if plain else self.below(child, asks=within)
+                yield from self._demanded(child) if plain else self.names_below(child, asks=within)
 
     def _demanded(self, test: ast.AST) -> Iterator[DeviceName]:
-        return (replace(name, asks=False) for name in self.below(test, asks=False))
+        return (replace(name, asks=False) for name in self.names_below(test, asks=False))
 
     def _branches(self, node: ast.If | ast.IfExp, *, asks: bool) -> Iterator[DeviceName]:
         """A condition on a device makes what hangs on it one of several ways, unless it raises."""
@@ -141,7 +141,7 @@ class _Walk:
         within = asks or (bool(tested) and not raises)
         for child in ast.iter_child_nodes(node):
             if child is not node.test:
-                yield from self.below(child, asks=within)
+                yield from self.names_below(child, asks=within)
 
     def _is_question(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Call):

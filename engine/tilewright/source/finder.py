@@ -2,7 +2,7 @@
 
 What is found in a piece is kept with it. It holds in later versions of the file of the same era:
 those with the same around their kernels. Code that shares pieces between versions compares
-``Finder.around``.
+``Finder.surrounding_texts``.
 """
 
 import ast
@@ -47,22 +47,24 @@ class Scope:
         target, grid, is_warmup = _parts(call.node)
         if target is None:
             return
-        found = sorted(self._meant(target, local, call.function))
+        found = sorted(self._meanings_of(target, local, call.function))
         for name in found:
             kernel = self.kernels[name]
             launch = _launch(call, kernel, grid, index)
             if launch is not None:
                 yield replace(launch, is_warmup=is_warmup, is_certain=len(found) == 1)
 
-    def _meant(self, node: ast.expr, local: Meanings, function: Function | None) -> frozenset[str]:
+    def _meanings_of(
+        self, node: ast.expr, local: Meanings, function: Function | None
+    ) -> frozenset[str]:
         match node:
             case ast.Name(id=name):
                 return local.get(name, self.top.get(name, frozenset()))
             case ast.Call(args=[inner]) if self.names.resolve(node.func) in _WRAPPERS:
-                return self._meant(inner, local, function)
+                return self._meanings_of(inner, local, function)
             case ast.IfExp():
-                body = self._meant(node.body, local, function)
-                return body | self._meant(node.orelse, local, function)
+                body = self._meanings_of(node.body, local, function)
+                return body | self._meanings_of(node.orelse, local, function)
             case ast.Subscript(value=ast.Name(id=name), slice=key) if name in self.tables:
                 return self._of_table(self.tables[name], key, local, function)
             case ast.Attribute(value=owner, attr=attr):
@@ -78,7 +80,7 @@ class Scope:
             for name, value in zip(table.keys, table.values, strict=True)
             if wanted is None or (name is not None and ast.dump(name) == wanted)
         ]
-        return frozenset[str]().union(*(self._meant(v, local, function) for v in values))
+        return frozenset[str]().union(*(self._meanings_of(v, local, function) for v in values))
 
     def _of_attribute(
         self, owner: ast.expr, attr: str, function: Function | None
@@ -279,32 +281,32 @@ class Finder:
             if moved is None:
                 return None
             kernels.append(moved)
-        return self._made(piece, frozenset(kernel.node for kernel in kernels), kernels)
+        return self._new_entry(piece, frozenset(kernel.node for kernel in kernels), kernels)
 
     def _see_first(self, piece: Piece) -> _Seen:
         jitted: list[Jitted] = []
         functions = facts_of(piece).functions
         for function in functions:
             inside = frozenset(j.function.node for j in jitted)
-            kernel = None if _within(function, inside) else self._decorators.jitted(function)
+            kernel = None if _is_in_kernel(function, inside) else self._decorators.jitted(function)
             if kernel is not None:
                 jitted.append(kernel)
         reader = AutotuneReader(self._index, self._names, self._environment)
         kernels = [make_kernel(j, self._index, self._decorators, reader) for j in jitted]
-        return self._made(piece, frozenset(j.function.node for j in jitted), kernels)
+        return self._new_entry(piece, frozenset(j.function.node for j in jitted), kernels)
 
-    def _made(
+    def _new_entry(
         self, piece: Piece, nodes: frozenset[ast.FunctionDef], kernels: Sequence[Kernel]
     ) -> _Seen:
         functions = facts_of(piece).functions
-        hosts = tuple(function for function in functions if not _within(function, nodes))
-        return _Seen(self._era, nodes, tuple(kernels), hosts, *_around(piece, nodes))
+        hosts = tuple(function for function in functions if not _is_in_kernel(function, nodes))
+        return _Seen(self._era, nodes, tuple(kernels), hosts, *_outer_text(piece, nodes))
 
     def languages(self) -> frozenset[Language]:
         """The languages of the kernels."""
         return frozenset(k.language for seen in self._seen for k in seen.kernels)
 
-    def around(self) -> tuple[str, ...]:
+    def surrounding_texts(self) -> tuple[str, ...]:
         """What kernels, and the launches in other statements, may follow from.
 
         The text of the file but for the bodies of its kernels at module level, of functions that
@@ -381,7 +383,7 @@ class Finder:
         return Scope(by_name, self._names, top, attribute_meanings(attributes, top), tables)
 
 
-def _around(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[str, str | None]:
+def _outer_text(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[str, str | None]:
     """The text of a piece without the body that no other statement depends on by itself.
 
     And the name of the plain function whose body that is.
@@ -430,7 +432,7 @@ def _reached(functions: Mapping[str, list[str]], said: frozenset[str]) -> set[st
     return found
 
 
-def _within(function: Function, kernels: frozenset[ast.FunctionDef]) -> bool:
+def _is_in_kernel(function: Function, kernels: frozenset[ast.FunctionDef]) -> bool:
     """Whether a function is a kernel or stands in one."""
     outer: Function | None = function
     while outer is not None:

@@ -39,7 +39,7 @@ def grid_of(module: Module, launch: Launch) -> Grid | None:
 def _grid_of(module: Module, launch: Launch) -> Grid | None:
     node = resolve(module, launch, launch.grid)
     if isinstance(node, ast.Lambda):
-        return _called(node.body, _only(node.args), {}, launch)
+        return _callable_grid(node.body, _only(node.args), {}, launch)
     if isinstance(node, ast.Name):
         function = _function(module, launch, node.id)
         return None if function is None else _of_function(function, launch)
@@ -83,10 +83,10 @@ def _of_function(function: ast.FunctionDef, launch: Launch) -> Grid | None:
     last = function.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         return None
-    return _called(last.value, _only(function.args), local, launch)
+    return _callable_grid(last.value, _only(function.args), local, launch)
 
 
-def _called(
+def _callable_grid(
     node: ast.expr, meta: str | None, local: Mapping[str, ast.expr], launch: Launch
 ) -> Grid | None:
     parts = _parts(node)

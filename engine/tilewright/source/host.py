@@ -40,11 +40,11 @@ def host_of(module: Module, launch: Launch) -> ast.FunctionDef | None:
 def before_launch(module: Module, launch: Launch) -> Iterator[ast.stmt]:
     """Statements that run before the launch whenever it runs, latest first."""
     host = host_of(module, launch)
-    return iter(() if host is None else _before(host, launch.node))
+    return iter(() if host is None else _statements_before(host, launch.node))
 
 
-def _before(host: ast.FunctionDef, call: ast.Call) -> tuple[ast.stmt, ...]:
-    known: dict[ast.Call, tuple[ast.stmt, ...]] = memo_of(host).setdefault(_before, {})
+def _statements_before(host: ast.FunctionDef, call: ast.Call) -> tuple[ast.stmt, ...]:
+    known: dict[ast.Call, tuple[ast.stmt, ...]] = memo_of(host).setdefault(_statements_before, {})
     if call not in known:
         known[call] = _straight_before(host, call)
     return known[call]

@@ -51,13 +51,13 @@ class Decorators:
 
     def jitted(self, function: Function) -> Jitted | None:
         """The kernel that a function is, if its decorators or an assignment make it one."""
-        above = tuple(self._meant(node) for node in function.node.decorator_list)
+        above = tuple(self._resolved_constant(node) for node in function.node.decorator_list)
         language = self._language(above)
         aliases: list[str] = []
         outside: tuple[ast.expr, ...] = ()
         if function.is_top:
             for alias, applied in self.wrapped.get(function.node.name, ()):
-                around = tuple(self._meant(node) for node in applied)
+                around = tuple(self._resolved_constant(node) for node in applied)
                 language = language or self._language(around)
                 aliases += [alias] if alias != function.name else []
                 outside = outside or around
@@ -65,7 +65,7 @@ class Decorators:
             return None
         return Jitted(function, language, (*outside, *above), tuple(aliases))
 
-    def _meant(self, node: ast.expr) -> ast.expr:
+    def _resolved_constant(self, node: ast.expr) -> ast.expr:
         for _ in range(4):
             known = self.environment.constants.get(node.id) if isinstance(node, ast.Name) else None
             if known is None:

@@ -63,7 +63,7 @@ class Shape:
     end_column: int
 
     @staticmethod
-    def of(node: ast.FunctionDef, first: int) -> "Shape":
+    def from_node(node: ast.FunctionDef, first: int) -> "Shape":
         """The shape of a function whose text begins in line ``first``."""
         last, end = node.end_lineno or node.lineno, node.end_col_offset or 0
         return Shape(node.name, node.lineno - first, node.col_offset, last - first, end)

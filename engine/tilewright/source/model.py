@@ -184,12 +184,12 @@ class Lookup:
         return next((launch for launch in reversed(there) if launch.node is node), None)
 
     @property
-    def said(self) -> Mapping[str, bool]:
+    def answers(self) -> Mapping[str, bool]:
         """The phrases that were asked for so far, and whether the text holds them."""
         return dict(self._said)
 
     def says(self, phrase: str) -> bool:
-        """Whether the text holds a phrase anywhere. What follows from it is kept with ``said``."""
+        """Whether the text holds a phrase anywhere. ``answers`` records what was asked."""
         if phrase not in self._said:
             self._said[phrase] = phrase in self._text
         return self._said[phrase]

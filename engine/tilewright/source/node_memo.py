@@ -45,23 +45,23 @@ def share_text_memo(statement: ast.stmt, memo: dict[object, Any]) -> None:
 
 def per_text(function: Callable[[S], T]) -> Callable[[S], T]:
     """Keep a result with the text of a statement: it must hold no node and no line."""
-    return _kept(function, text_memo_of)
+    return _memoized(function, text_memo_of)
 
 
 def per_node(function: Callable[[N], T]) -> Callable[[N], T]:
     """Keep a result with its node: it must follow from the node and what is in it alone."""
-    return _kept(function, memo_of)
+    return _memoized(function, memo_of)
 
 
-def _kept(
+def _memoized(
     function: Callable[[N], T], memo_for: Callable[[N], dict[object, Any]]
 ) -> Callable[[N], T]:
     @wraps(function)
-    def asked(node: N) -> T:
+    def memoized(node: N) -> T:
         memo = memo_for(node)
         found = memo.get(function, _NOTHING)
         if found is _NOTHING:
             found = memo[function] = function(node)
         return cast("T", found)
 
-    return asked
+    return memoized

@@ -123,7 +123,7 @@ def _read(
     names = before.names if before is not None and names == before.names else names
     era = object() if before is None else before.era
     found = Finder(index, pieces, names, era)
-    around = found.around()
+    around = found.surrounding_texts()
     return found, _Version(pieces, names, line_end, around, era, found.languages())
 
 

@@ -100,13 +100,13 @@ class _Pieces:
     def parsed(self) -> list[Piece]:
         place = 0
         while place < len(self._segments):
-            found = self._found(place)
+            found = self._known_piece(place)
             if found is not None:
                 self._pieces.append(found)
                 place += len(found.texts)
                 continue
             end = place + 1
-            while end < len(self._segments) and self._found(end) is None:
+            while end < len(self._segments) and self._known_piece(end) is None:
                 end += 1
             place = self._parse_run(place, end)
         return self._pieces
@@ -115,7 +115,7 @@ class _Pieces:
         """Whether the piece stood in the earlier version, on whatever lines."""
         return len(piece.texts) == 1 and piece.texts[0] in self._known.texts
 
-    def _found(self, place: int) -> Piece | None:
+    def _known_piece(self, place: int) -> Piece | None:
         segment = self._segments[place]
         piece = self._known.placed.get((segment.first, segment.text))
         if piece is None:
@@ -226,7 +226,7 @@ def _distributed(
         if len(statements) == 1:
             share_text_memo(statements[0], moves.setdefault("statement", {}))
             if len(texts) == 1 and isinstance(statements[0], ast.FunctionDef):
-                moves[Shape] = Shape.of(statements[0], run[place].first)
+                moves[Shape] = Shape.from_node(statements[0], run[place].first)
         pieces.append(Piece(run[place].first, run[end - 1].last, texts, statements, moves=moves))
         place = end
     return pieces

@@ -74,7 +74,7 @@ class Adviser:
             return
         first, self._analyzed = self._analyzed is None, seen
         briefing = self._briefer.briefing(position)
-        answer = self._asked(
+        answer = self._role_answer(
             Role.ANALYZER, lambda limit: analyzer.build(briefing, limit), analyzer.SCHEMA
         )
         found = _proposed(answer, briefing)
@@ -95,7 +95,7 @@ class Adviser:
         if len(stages) < 2 or not self._calls.can_ask(Role.PLANNER):
             return stages
         briefing = replace(self._briefer.briefing(position), issues=issues)
-        answer = self._asked(
+        answer = self._role_answer(
             Role.PLANNER,
             lambda limit: planner.build(briefing, stages, limit),
             planner.SCHEMA,
@@ -113,7 +113,9 @@ class Adviser:
         self._skipped = skipped
         return plan.stages
 
-    def _asked(self, role: Role, build: Callable[[int | None], Prompt], schema: Any) -> Answer:
+    def _role_answer(
+        self, role: Role, build: Callable[[int | None], Prompt], schema: Any
+    ) -> Answer:
         """The role's answer; where the prompt was too long, to one of half its length."""
         prompt = build(None)
         answer = self._calls.ask(prompt, Place(role), schema)

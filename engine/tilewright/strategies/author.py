@@ -165,10 +165,10 @@ class Author:
         with self._lock:  # a profile is made by one thread
             key = node.hash, len(trials)
             if key not in self._briefings:
-                self._briefings[key] = self._brief(node, trials)
+                self._briefings[key] = self._new_briefing(node, trials)
             return self._briefings[key]
 
-    def _brief(self, node: Node, trials: Sequence[Trial]) -> Briefing:
+    def _new_briefing(self, node: Node, trials: Sequence[Trial]) -> Briefing:
         facts = self.facts(node.text)
         position = Position(
             facts.module, facts.context, facts.issues, trials, lambda: node.evaluation

@@ -166,7 +166,7 @@ class GenerationSearch(StagedSearch):
         self._nodes = [root, *known]
         end = loop.run()
         self._generation = loop.generation
-        self._used += int(budget.spent("evaluations"))
+        self._used += int(budget.amount_spent("evaluations"))
         self._ended.append(f"{step}: {end.value}")
         return [node for node in self._nodes[1:] if math.isfinite(node.log_speed)]
 
@@ -230,7 +230,7 @@ class GenerationSearch(StagedSearch):
             return self._judged(self._cascade, text, parent, "search", thorough)
         with share_of(bench.device) as device:
             cascade = copy(self._cascade)
-            cascade.bench = bench.on(device)
+            cascade.bench = bench.on_device(device)
             return self._judged(cascade, text, parent, "search", thorough)
 
     def _tree_of_stages(self) -> tuple[Node, list[Node]]:

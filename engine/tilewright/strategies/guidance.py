@@ -98,11 +98,14 @@ def summarized(calls: Calls, learned: Sequence[Experience]) -> list[Experience]:
     prompts = [summarizer.build(one.diff, one.title, _measured(one)) for one in free]
     place = Place(Role.SUMMARIZER)
     answers = calls.ask_each(prompts, place, [0] * len(prompts), summarizer.SCHEMA)
-    told = {one.id: _told(one, answer) for one, answer in zip(free, answers, strict=True)}
+    told = {
+        one.id: _summarized_experience(one, answer)
+        for one, answer in zip(free, answers, strict=True)
+    }
     return [told.get(one.id, one) for one in learned]
 
 
-def _told(one: Experience, answer: Answer) -> Experience:
+def _summarized_experience(one: Experience, answer: Answer) -> Experience:
     found = summarizer.parse(answer.reply.text) if answer.reply is not None else None
     if found is None or isinstance(found, Unusable):
         return one

@@ -47,7 +47,7 @@ def summary(records: Records, record: RunRecord) -> dict[str, Any]:
         "level": result.get("level"),
         "gain": result.get("speedup"),
         "error": result.get("error"),
-        "spent": _spent(records, record),
+        "spent": _model_costs(records, record),
     }
 
 
@@ -225,7 +225,7 @@ def _counted(units: Sequence[UnitRecord]) -> dict[str, dict[str, int]]:
     return {kind: {"done": done[kind], "open": count - done[kind]} for kind, count in kinds.items()}
 
 
-def _spent(records: Records, record: RunRecord) -> dict[str, Any] | None:
+def _model_costs(records: Records, record: RunRecord) -> dict[str, Any] | None:
     """What models cost; None where no model was asked."""
     models: Json | None = (record.result or {}).get("models")
     if models is not None:

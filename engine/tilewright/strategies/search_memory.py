@@ -21,7 +21,7 @@ from tilewright.memory.model import (
     key_of,
 )
 from tilewright.memory.pairs import Thresholds, experience, figures_of, issue_of
-from tilewright.memory.projects import project_of, within
+from tilewright.memory.projects import path_in_project, project_of
 from tilewright.memory.rewinds import inverse
 from tilewright.memory.run_memory import RunMemory
 from tilewright.memory.schedules import schedule_of
@@ -62,7 +62,7 @@ class SearchMemory:
         self._spec = spec
         self._facts = facts
         self._source = Provenance(
-            str(project), within(project, path), text_hash(original), run, Origin.CONTEST
+            str(project), path_in_project(project, path), text_hash(original), run, Origin.CONTEST
         )
         self._kernel = f"{project}:{self._source.path}"
         self._original = original

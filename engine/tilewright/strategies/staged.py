@@ -287,7 +287,7 @@ class StagedSearch:
         assert bench is not None
         with share_of(bench.device) as device:
             cascade = copy(self._cascade)
-            cascade.bench = bench.on(device)
+            cascade.bench = bench.on_device(device)
             self._judged(cascade, candidate.text, baseline, candidate.proposer, thorough)
 
     def _try(self, candidate: Candidate, stage: Stage) -> bool:

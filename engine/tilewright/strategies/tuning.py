@@ -76,15 +76,15 @@ class LaunchTuner:
             return
         for kernel in request.module.entry_kernels():
             if kernel.name in self._finalists:
-                yield from self._left(kernel.name, text_hash(request.module.text))
+                yield from self._remaining_finalists(kernel.name, text_hash(request.module.text))
                 continue
             self._finalists[kernel.name] = ()
             found = tunable(request.module, kernel)
             if isinstance(found, Refusal):
                 self._note(f"{kernel.name} is not tuned: {found.reason}")
                 continue
-            for name, why in {**found.held, **found.limited}.items():
-                kept = "stays as it is" if name in found.held else "is only made smaller"
+            for name, why in {**found.fixed_reasons, **found.limited}.items():
+                kept = "stays as it is" if name in found.fixed_reasons else "is only made smaller"
                 self._note(f"{kernel.name}: {name} {kept}: {why}")
             launch = next((x for x in request.context.launches if x.kernel == kernel.name), None)
             if launch is not None:
@@ -92,12 +92,12 @@ class LaunchTuner:
                 self._finalists[kernel.name] = best
                 yield from best
 
-    def _left(self, kernel: str, current: str) -> Iterator[Candidate]:
+    def _remaining_finalists(self, kernel: str, current: str) -> Iterator[Candidate]:
         """The finalists again, once one of them was kept: the next may beat it by the cascade."""
         finalists = self._finalists[kernel]
         kept = next((one for one in finalists if one.hash == current), None)
         if kept is not None:
-            yield from (_against(kept, one) for one in finalists)
+            yield from (_rebased_candidate(kept, one) for one in finalists)
 
     def _tune(
         self, module: Module, kernel: Kernel, found: Tunable, launch: LaunchFacts, on: Chip
@@ -163,11 +163,13 @@ class LaunchTuner:
         if own in self._unsteady:
             return self._unsteady[own]
 
-        def found() -> Any:
+        def failure_message() -> Any:
             kept = self._kept_of(own)
             return kept.message if kept.results is None else None
 
-        why = self._ledger.once("results", f"results:{text_hash(own)}", {}, lambda: [found()])[0]
+        why = self._ledger.once(
+            "results", f"results:{text_hash(own)}", {}, lambda: [failure_message()]
+        )[0]
         return None if why is None else str(why)
 
     def _kept_of(self, own: str) -> Kept:
@@ -178,7 +180,7 @@ class LaunchTuner:
             if own not in self._kept:
                 with share_of(self._bench.device) as device:
                     case = self._bench.problem.measured_cases()[0]
-                    self._kept[own] = kept_results(self._bench.on(device), own, case)
+                    self._kept[own] = kept_results(self._bench.on_device(device), own, case)
             return self._kept[own]
 
     def _entries(
@@ -234,7 +236,7 @@ class LaunchTuner:
                 return Screened(text_hash(entry.text), None, why)
         kept = self._kept_of(own)
         with share_of(self._bench.device) as device:
-            return screen(self._bench.on(device), entry.text, case, own, kept)
+            return screen(self._bench.on_device(device), entry.text, case, own, kept)
 
 
 def _own(text: str) -> _Entry:
@@ -264,7 +266,7 @@ def _promising(candidate: Candidate, promise: Promise) -> Candidate:
     return replace(candidate, rationale=f"{launched}: {told}", promise=promise)
 
 
-def _against(kept: Candidate, candidate: Candidate) -> Candidate:
+def _rebased_candidate(kept: Candidate, candidate: Candidate) -> Candidate:
     """The candidate, now that it is to beat one that was kept."""
     if kept.promise is None or candidate.promise is None:
         return candidate

@@ -10,10 +10,10 @@ _OTHERWISE = ("tensor_descriptors",)
 
 def caveats(reports: Iterable[CompileReport]) -> tuple[str, ...]:
     """Sentences for people, each once."""
-    return tuple(dict.fromkeys(text for report in reports for text in _of(report)))
+    return tuple(dict.fromkeys(text for report in reports for text in _report_caveats(report)))
 
 
-def _of(report: CompileReport) -> Iterator[str]:
+def _report_caveats(report: CompileReport) -> Iterator[str]:
     names = str(report.details.get(_LEFT_OUT) or "")
     if names:
         compiler = report.toolchain.partition(",")[0]

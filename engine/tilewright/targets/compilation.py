@@ -156,7 +156,9 @@ def compile_stage(
         outcome = asked.run(timeout_s, emit=(stage,))
         if outcome.status != "ok":
             return StageText(
-                stage, None, _said(_failed(outcome, launch, target, module_path).messages)
+                stage,
+                None,
+                _joined_messages(_failed(outcome, launch, target, module_path).messages),
             )
         found = _stage(outcome.value, stage, module_path)
         if found["text"] is not None:  # what is missing may be installed later
@@ -169,11 +171,11 @@ def _stage(value: Compiled, stage: str, module_path: str) -> dict[str, Any]:
     if text is not None:
         depends = value.get("depends")
         return {"text": without_folder(text, module_path), "missing": "", "depends": depends}
-    told = _said(tuple(load(CompileMessage, message) for message in value["messages"]))
+    told = _joined_messages(tuple(load(CompileMessage, message) for message in value["messages"]))
     return {"text": None, "missing": value.get("missing", {}).get(stage) or told}
 
 
-def _said(messages: tuple[CompileMessage, ...]) -> str:
+def _joined_messages(messages: tuple[CompileMessage, ...]) -> str:
     return "; ".join(message.text for message in messages)
 
 

@@ -91,10 +91,10 @@ def occupancy(
 
 
 def _by_registers(residency: Residency, registers: int, warps: int) -> int:
-    taken = _up(max(1, registers), residency.register_granule)
+    taken = _rounded_up(max(1, registers), residency.register_granule)
     room = residency.registers // taken * residency.partitions
     # That a program fits at all is checked as if its last warps took a register file each.
-    return room // warps if room >= _up(warps, residency.warp_granule) else 0
+    return room // warps if room >= _rounded_up(warps, residency.warp_granule) else 0
 
 
 def _by_shared(residency: Residency, shared_bytes: int) -> int | None:
@@ -106,5 +106,5 @@ def _by_tensor_memory(columns: int) -> int | None:
     return _TENSOR_MEMORY_COLUMNS // columns if columns else None
 
 
-def _up(value: int, granule: int) -> int:
+def _rounded_up(value: int, granule: int) -> int:
     return -(-value // granule) * granule

@@ -53,7 +53,7 @@ def run_step(command: Sequence[str], say: Say, environment: Mapping[str, str] | 
 
 
 @contextmanager
-def beside(place: Path) -> Iterator[Path]:
+def build_folder(place: Path) -> Iterator[Path]:
     """A folder to build in, on the disk of ``place``; removed if it was not moved there.
 
     What an installation left that was killed is removed when it is old enough not to be at work.

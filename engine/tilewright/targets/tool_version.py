@@ -8,7 +8,7 @@ from collections.abc import Sequence
 _SECONDS = 60
 
 
-def said(command: Sequence[str], folder: str | None = None) -> str:
+def command_output(command: Sequence[str], folder: str | None = None) -> str:
     """What a short command prints; raises OSError if it cannot be run or does not end."""
     try:
         done = subprocess.run(

@@ -14,7 +14,7 @@ from pathlib import Path
 from tilewright.targets.model import Target
 from tilewright.targets.ocloc.location import OCLOC, ocloc
 from tilewright.targets.registry import all_targets
-from tilewright.targets.tool_version import said
+from tilewright.targets.tool_version import command_output
 from tilewright.targets.toolchains import (
     INSTALL_XPU,
     NoToolchainError,
@@ -140,9 +140,11 @@ def _triton(backend: str, python: str) -> ToolStatus:
     try:
         found = interpreter(python)
     except OSError as error:
-        return _with(absent, missing=f"{python}: {error.strerror}")
+        return _changed_status(absent, missing=f"{python}: {error.strerror}")
     if _FOLDERS[backend] not in found.backends:
-        return _with(absent, missing=f"{python} has no Triton that compiles for {backend}")
+        return _changed_status(
+            absent, missing=f"{python} has no Triton that compiles for {backend}"
+        )
     known, lacking = _known_to_llvm(backend, python)
     missing = f"its LLVM does not know {', '.join(lacking)}: a newer Triton's does"
     if not known and not lacking:
@@ -153,7 +155,7 @@ def _triton(backend: str, python: str) -> ToolStatus:
     )  # fmt: skip
 
 
-def _with(status: ToolStatus, **changed: str) -> ToolStatus:
+def _changed_status(status: ToolStatus, **changed: str) -> ToolStatus:
     return ToolStatus(**{**vars(status), **changed})
 
 
@@ -171,7 +173,7 @@ def _llvm(python: str) -> dict[str, bool | None]:
     targets = [target for target in all_targets() if target.backend in _FOLDERS]
     asked = json.dumps([_llvm_name(target) for target in targets])
     try:
-        answer = json.loads(said([python, "-c", _ASK_LLVM, asked]).splitlines()[-1])
+        answer = json.loads(command_output([python, "-c", _ASK_LLVM, asked]).splitlines()[-1])
     except (OSError, IndexError, ValueError):
         return {}
     return dict(zip(map(str, targets), answer["known"], strict=True))
@@ -204,7 +206,7 @@ def _second_assemblers(python: str) -> tuple[str, ...]:
     """Architectures for which Triton takes ``ptxas-blackwell``."""
     archs = _archs("cuda")
     try:
-        answer = json.loads(said([python, "-c", _ASK_ASSEMBLER, *archs]).splitlines()[-1])
+        answer = json.loads(command_output([python, "-c", _ASK_ASSEMBLER, *archs]).splitlines()[-1])
     except (OSError, IndexError, ValueError):
         return tuple(arch for arch in archs if int(arch) >= _FIRST_BLACKWELL)
     return tuple(answer)
@@ -220,12 +222,12 @@ def _nvidia_tool(
     )
     absent = ToolStatus("cuda", name, purpose, False, command=INSTALL_LOCAL)
     if not path:
-        return _with(absent, missing="it comes with Triton, and is not on PATH either")
+        return _changed_status(absent, missing="it comes with Triton, and is not on PATH either")
     try:
-        version = _RELEASE.search(said([path, "--version"]))
-        words = set(re.findall(r"\b(?:sm_|SM)(\d+)", said([path, "--help"])))
+        version = _RELEASE.search(command_output([path, "--version"]))
+        words = set(re.findall(r"\b(?:sm_|SM)(\d+)", command_output([path, "--help"])))
     except OSError as error:
-        return _with(absent, missing=f"{path}: {error.strerror}")
+        return _changed_status(absent, missing=f"{path}: {error.strerror}")
     lacking = tuple(arch for arch in archs if arch not in words)
     return ToolStatus(
         "cuda", name, purpose, True, version[1] if version else "unknown", path,
@@ -281,7 +283,7 @@ def _spirv_dis() -> ToolStatus:
             "xpu", "spirv-dis", purpose, False, missing=missing, command=INSTALL_SPIRV_DIS
         )
     try:
-        version = re.search(r"v(\d{4}\.\d+)", said([path, "--version"]))
+        version = re.search(r"v(\d{4}\.\d+)", command_output([path, "--version"]))
     except OSError as error:
         return ToolStatus("xpu", "spirv-dis", purpose, False, missing=f"{path}: {error.strerror}")
     return ToolStatus("xpu", "spirv-dis", purpose, True, version[1] if version else "", path)

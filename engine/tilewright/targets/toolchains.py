@@ -15,7 +15,7 @@ from pathlib import Path
 from tilewright.errors import TilewrightError
 from tilewright.home import home
 from tilewright.targets.ocloc.location import Ocloc, ocloc
-from tilewright.targets.tool_version import said
+from tilewright.targets.tool_version import command_output
 
 XPU_PYTHON = "TILEWRIGHT_XPU_PYTHON"
 INSTALL_XPU = "tilewright toolchain install xpu"
@@ -105,7 +105,7 @@ def _absent(python: str, reason: str) -> str:
 @cache
 def interpreter(python: str) -> Interpreter:
     """What Triton an interpreter has; raises OSError if it cannot be run."""
-    answered = said([python, "-c", _ASK % (_DISTRIBUTIONS,)])
+    answered = command_output([python, "-c", _ASK % (_DISTRIBUTIONS,)])
     try:
         answer = json.loads(answered.splitlines()[-1])
     except (IndexError, ValueError):

@@ -13,7 +13,7 @@ from tilewright.targets.ocloc.lock import checksum
 from tilewright.targets.steps import (
     InstallError,
     Say,
-    beside,
+    build_folder,
     put_in_place,
     require_space,
     run_step,
@@ -71,7 +71,7 @@ def install_xpu(say: Say) -> Interpreter:
     python = _base_python()
     place.parent.mkdir(parents=True, exist_ok=True)
     require_space(place.parent, NEEDED_MB)
-    with beside(place) as folder:
+    with build_folder(place) as folder:
         _build(python, folder, say)
         put_in_place(folder, place, lambda path: _working(path) is not None)
         interpreter.cache_clear()

@@ -28,12 +28,12 @@ async def target_command(server: TilewrightServer, *arguments: Any) -> dict[str,
     snapshot, analysis = read
     if snapshot.cell is not None or not analysis.module.kernels:
         return None
-    chosen = await server.chip.of(snapshot)
+    chosen = await server.chip.target_of(snapshot)
     return {
         "target": str(chosen.target),
         "origin": str(chosen.origin),
         "why": chosen.why,
-        "followed": str((await server.chip.of(snapshot, follow=True)).target),
+        "followed": str((await server.chip.target_of(snapshot, follow=True)).target),
         "figures": target_figures(
             [
                 (

@@ -140,7 +140,7 @@ async def verify_command(server: TilewrightServer, *arguments: Any) -> dict[str,
         return snapshot
     if server.jobs.active(JobKind.VERIFY, wanted.uri):
         return refuse(server, "this file is being verified already; cancel that first")
-    found = await server.certificates.of(snapshot, await server.analyze(snapshot))
+    found = await server.certificates.certificates_of(snapshot, await server.analyze(snapshot))
     proof = found.choose(wanted.kernel, wanted.certificate)
     if proof is None or proof.place is None:
         return refuse(server, NO_CERTIFICATE)

@@ -76,7 +76,7 @@ async def show_certificate(server: TilewrightServer, *arguments: Any) -> dict[st
     snapshot = server.snapshot(wanted.uri)
     if snapshot is None:
         return refuse(server, "the document is not open")
-    found = await server.certificates.of(snapshot, await server.analyze(snapshot))
+    found = await server.certificates.certificates_of(snapshot, await server.analyze(snapshot))
     proof = found.choose(wanted.kernel, wanted.certificate)
     if proof is not None and proof.place is not None:
         try:
@@ -105,7 +105,7 @@ def _rule_of(server: TilewrightServer, folder: Path) -> Rule:
 
     rules = {f"rewrite:{one.name}": one.issue for one in all_rewrites()}
 
-    def found(proposer: str) -> tuple[str, str | None] | None:
+    def rule_page(proposer: str) -> tuple[str, str | None] | None:
         rule = rules.get(proposer)
         if rule is None:
             return None
@@ -113,7 +113,7 @@ def _rule_of(server: TilewrightServer, folder: Path) -> Rule:
         path = uris.to_fs_path(page) if page is not None and page.startswith("file:") else None
         return rule, page if path is None else relative(Path(path), folder)
 
-    return found
+    return rule_page
 
 
 async def _open(server: TilewrightServer, name: str, text: str) -> str | None:

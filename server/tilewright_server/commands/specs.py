@@ -102,7 +102,7 @@ async def _counterparts(
             text = snapshot.text if snapshot is not None else utf8_text(path, _LARGEST_SPEC)
         except InputError:
             return ()
-        namesakes = await server.index.called(f"{path.stem}.py")
+        namesakes = await server.index.files_named(f"{path.stem}.py")
         return await server.in_pool(functions_of_spec, path, text, Encoding.UTF16, namesakes)
     if snapshot is None:
         return ()

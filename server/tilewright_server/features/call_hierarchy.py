@@ -42,7 +42,7 @@ def _file(server: TilewrightServer, sources: Sources, path: str) -> _Read | None
     if text is None:
         return None
     opened = (s for s in server.snapshots() if s.path == path and s.cell is None)
-    encoding = Encoding.of(server.workspace.position_encoding)
+    encoding = Encoding.from_kind(server.workspace.position_encoding)
     snapshot = next(opened, None) or closed_file(Path(path), text, encoding)
     return snapshot, parse_module(text, path)
 
@@ -183,12 +183,12 @@ def _item(snapshot: Snapshot, module: Module, caller: Caller) -> _Item | None:
 
 def _caller(data: Any) -> Caller | None:
     """What an item was made of; a client hands ``data`` back as it was."""
-    name = _of(data, "name")
-    is_kernel = _of(data, "kernel")
+    name = _item_field(data, "name")
+    is_kernel = _item_field(data, "kernel")
     if isinstance(name, str) and isinstance(is_kernel, bool):
         return Caller(name, is_kernel)
     return None
 
 
-def _of(data: Any, key: str) -> Any:
+def _item_field(data: Any, key: str) -> Any:
     return data.get(key) if isinstance(data, dict) else getattr(data, key, None)

@@ -197,7 +197,7 @@ def _fix(snapshot: Snapshot, issue: Issue, rewrite: Rewrite, shown: Any) -> type
         kind=types.CodeActionKind.QuickFix,
         is_preferred=rewrite.numerics is Numerics.EXACT or None,
         diagnostics=_shown_for(snapshot, issue, shown),
-        data=EditData.of(EditKind.FIX, snapshot, issue, rewrite.name).to_json(),
+        data=EditData.for_issue(EditKind.FIX, snapshot, issue, rewrite.name).to_json(),
     )
 
 
@@ -227,7 +227,7 @@ async def ignores(
                 title=title,
                 kind=types.CodeActionKind.QuickFix,
                 diagnostics=_shown_for(snapshot, issue, params.context.diagnostics),
-                data=EditData.of(EditKind.IGNORE, snapshot, issue, scope).to_json(),
+                data=EditData.for_issue(EditKind.IGNORE, snapshot, issue, scope).to_json(),
             )
             found.setdefault(title, action)
     return [await at_once(server, action) for action in found.values()]

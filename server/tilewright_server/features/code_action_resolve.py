@@ -51,7 +51,7 @@ class EditData:
     how: str = ""
 
     @classmethod
-    def of(cls, kind: EditKind, snapshot: Snapshot, issue: Issue, how: str) -> "EditData":
+    def for_issue(cls, kind: EditKind, snapshot: Snapshot, issue: Issue, how: str) -> "EditData":
         """An edit that is about one issue."""
         place = issue.range.line, issue.range.column
         return cls(kind, snapshot.uri, snapshot.version, snapshot.hash, issue.id, *place, how)

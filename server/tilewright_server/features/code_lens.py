@@ -47,9 +47,9 @@ async def code_lens(
     if snapshot.cell is not None:
         return list(cell_lenses(snapshot, analysis))
     lenses = []
-    certified = await server.certificates.of(snapshot, analysis)
+    certified = await server.certificates.certificates_of(snapshot, analysis)
     launched = {kernel.name for kernel in _entries(analysis.module)}
-    for held in server.held(snapshot, analysis):
+    for held in server.held_kernels(snapshot, analysis):
         first = held.moved.now(held.kernel.range.line) or held.line
         place = Range(first, 0, first, 0)
         for command in _held_commands(server, snapshot, held):

@@ -73,7 +73,7 @@ async def _kernel_cards(
     cards = [hovers.kernel_card(kernel, facts, failure, verified, compiled)]
     if kernel.language is Language.NKI:
         cards += map(Card, await _estimates(server, snapshot, analysis, kernel))
-    certified = await server.certificates.of(snapshot, analysis)
+    certified = await server.certificates.certificates_of(snapshot, analysis)
     proof = certified.proofs.get(kernel.name)
     if proof is not None and proof.state is not None:
         cards.append(Card("", certificate_card(proof)))

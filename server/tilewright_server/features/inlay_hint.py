@@ -40,7 +40,7 @@ def _hints(
 ) -> list[Hint]:
     first, last = asked.line, asked.end_line
     found = list(_of_analysis(server, snapshot, analysis, first, last))
-    for held in server.held(snapshot, analysis):
+    for held in server.held_kernels(snapshot, analysis):
         inside = held.kernel.range
         then = _of_analysis(server, snapshot, held.analysis, inside.line, inside.end_line)
         for hint in then:

@@ -109,7 +109,7 @@ def _information(server: TilewrightServer, found: FoundKernel) -> types.SymbolIn
     there = to_range(
         LineTable(found.line_text),
         Range(1, name.column, 1, name.end_column),
-        Encoding.of(server.workspace.position_encoding),
+        Encoding.from_kind(server.workspace.position_encoding),
     )
     line = name.line - 1
     place = types.Range(

@@ -44,7 +44,7 @@ async def optimize(
         job.models is not None,
     )  # fmt: skip
     try:
-        entry = await _found(server, job, sent, record, entry)
+        entry = await _finished_run(server, job, sent, record, entry)
         if not job.suspended:
             await _conclude(server, job, sent, record, entry)
     except asyncio.CancelledError:
@@ -59,7 +59,7 @@ async def optimize(
         server.runs.show_now(job.id)
 
 
-async def _found(
+async def _finished_run(
     server: ServerContext, job: Job, sent: Snapshot, record: RunRecord, entry: KeptRun
 ) -> KeptRun:
     """The run with the engine's result; without one, the job says why."""

@@ -94,7 +94,7 @@ class RunJournal:
             lock.close()
         self._held.clear()
 
-    def found(self, path: str) -> tuple[KeptRun, ...]:
+    def adopt_runs(self, path: str) -> tuple[KeptRun, ...]:
         """The runs of a file that no server works on, now held by this one, the oldest first."""
         if not self.folder.is_dir():
             return ()

@@ -83,7 +83,7 @@ class RunRecord:
     def now(self) -> RunHead:
         """The head with the time that has passed, and an estimate of what is left."""
         elapsed = self._elapsed()
-        return replace(self.head, elapsed_s=round(elapsed, 1), left_s=self._left(elapsed))
+        return replace(self.head, elapsed_s=round(elapsed, 1), left_s=self._seconds_left(elapsed))
 
     def keep(self, one: CandidateView, text: str | None) -> None:
         """A candidate of a run on record, with its text where that is on record as well."""
@@ -128,7 +128,7 @@ class RunRecord:
             return self.head.elapsed_s  # of a run on record, else 0
         return (self._ended or time.monotonic()) - self._began
 
-    def _left(self, elapsed: float) -> float | None:
+    def _seconds_left(self, elapsed: float) -> float | None:
         percent = self.head.percent or 0
         if self.head.state.is_over or self._ended is not None or percent < _SHARE_FROM:
             return None

@@ -79,7 +79,7 @@ async def find_runs(server: ServerContext, uri: str, start: Start) -> None:
     snapshot = server.snapshot(uri)
     if snapshot is None or snapshot.path is None or snapshot.cell or not server.settings.trusted:
         return
-    for kept in await server.in_pool(server.journal.found, snapshot.path):
+    for kept in await server.in_pool(server.journal.adopt_runs, snapshot.path):
         await _take_up(server, snapshot, kept, start)
 
 

@@ -70,7 +70,7 @@ async def roots_for(
     if not ctx.session.check_client_capability(_WANTED):
         return own
     if ctx.session.can_send_request:
-        return own.meet(_folders(await _asked(ctx)))
+        return own.meet(_folders(await _roots_of_client(ctx)))
     answer = (params.input_responses or {}).get(_KEY)
     if answer is None:
         # A client of this version is asked by an unfinished result, and calls again.
@@ -80,7 +80,7 @@ async def roots_for(
     return own.meet(_folders(answer))
 
 
-async def _asked(ctx: ServerRequestContext[Any, Any]) -> ListRootsResult:
+async def _roots_of_client(ctx: ServerRequestContext[Any, Any]) -> ListRootsResult:
     try:
         return await ctx.session.send_request(
             ListRootsRequest(), ListRootsResult, request_read_timeout_seconds=_PATIENCE_S

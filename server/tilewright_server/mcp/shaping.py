@@ -43,7 +43,7 @@ def check_answer(value: Value) -> CheckAnswer:
     files, faults = value["files"], [_fault(fault) for fault in value["faults"]]
     if not files:
         raise RefusedError("; ".join(faults) or "no Python file with kernels is there")
-    found = [_found(file["path"], issue) for file in files for issue in file["issues"]]
+    found = [_finding_of(file["path"], issue) for file in files for issue in file["issues"]]
     found.sort(key=lambda issue: -issue.severity)
     kernels = sum(len(file["kernels"]) for file in files)
     odd = [
@@ -69,7 +69,7 @@ def _fault(fault: Value) -> str:
     return f"{fault['path']}{line}: {fault['message']}"
 
 
-def _found(path: str, issue: Value) -> Found:
+def _finding_of(path: str, issue: Value) -> Found:
     return Found(
         id=issue["id"],
         severity=issue["severity"],

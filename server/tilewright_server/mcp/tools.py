@@ -45,7 +45,7 @@ class Certificates:
         while len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
 
-    def of(self, candidate: str) -> dict[str, Any]:
+    def certificate_of(self, candidate: str) -> dict[str, Any]:
         """The certificate of a candidate.
 
         Raises:
@@ -183,7 +183,7 @@ async def _optimize(call: Call, wanted: given.Optimize) -> OptimizeAnswer:
 
 async def _evidence(call: Call, wanted: given.Evidence) -> EvidenceAnswer:
     if wanted.candidate is not None:
-        certificate = call.certificates.of(wanted.candidate)
+        certificate = call.certificates.certificate_of(wanted.candidate)
         summary = certificate.get("summary") or f"level {certificate['level']}"
         return EvidenceAnswer(
             verdict=f"Candidate {wanted.candidate}: {summary}.", certificate=certificate

@@ -102,7 +102,7 @@ def _transposes(module: Module, kernel: Kernel, flow: Flow) -> bool:
     tiles = tiles_of(module, kernel)
     axes: dict[str, set[int]] = {"load": set(), "store": set(), "atomic": set()}
     for access in flow.accesses:
-        strides = tiles.of(access.pointer).strides or ()
+        strides = tiles.facts_of(access.pointer).strides or ()
         if len(strides) == 2:
             axes[access.kind] |= {axis for axis, step in enumerate(strides) if step == ONE}
     return bool(axes["load"] and axes["store"]) and not axes["load"] & axes["store"]
@@ -396,12 +396,12 @@ def _is_compiled(kernel: Kernel, node: ast.AST, configs: Sequence[Config] | None
         if isinstance(branch, ast.If) and any(n is node for n in ast.walk(branch))
     ]
     return configs is None or any(
-        all(_taken(branch.test, config) in (None, is_body) for branch, is_body in chosen)
+        all(_test_result(branch.test, config) in (None, is_body) for branch, is_body in chosen)
         for config in configs
     )
 
 
-def _taken(test: ast.expr, config: Config) -> bool | None:
+def _test_result(test: ast.expr, config: Config) -> bool | None:
     """Whether ``NAME == 1`` or the like holds with a configuration; None if it is not known."""
     match test:
         case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=given)]):

@@ -106,7 +106,7 @@ def _operands(
     tiles = SizedTiles(module, kernel, context)
     value, loops = dots[0]
     operands = [operand.uncast for operand in value.positional[:2]]
-    return [tiles.of(o) for o in operands if o.op == "load" and loops[-1] in o.varies]
+    return [tiles.facts_of(o) for o in operands if o.op == "load" and loops[-1] in o.varies]
 
 
 def _runs(setting: Setting, chip: Chip, operands: Sequence[TileFacts]) -> bool:

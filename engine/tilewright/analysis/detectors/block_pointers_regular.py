@@ -125,7 +125,7 @@ def _is_regular(
     module: Module, kernel: Kernel, context: AnalysisContext, tiles: Tiles, access: Access
 ) -> bool:
     """Whether a 2-D tile has rows of neighbours, one pitch, and no mask but its bounds."""
-    facts = tiles.of(access.pointer)
+    facts = tiles.facts_of(access.pointer)
     if facts.kind is not Kind.POINTER or len(facts.shape or ()) != 2 or facts.affine is None:
         return False
     if not _is_bounds(access.mask) or not _is_zero(access.other):

@@ -33,7 +33,7 @@ def nki_kernels(module: Module) -> Iterator[Kernel]:
             yield kernel
 
 
-def found(
+def finding_at(
     module: Module,
     kernel: Kernel | None,
     node: ast.expr | ast.stmt,

@@ -15,7 +15,7 @@ from tilewright.analysis.detectors.sizes import elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.tiles import Tiles
-from tilewright.analysis.values import Flow, Value, walk, within
+from tilewright.analysis.values import Flow, Value, values_within, walk
 from tilewright.hardware.model import Chip
 from tilewright.knowledge.base import option_backends
 from tilewright.python_syntax import descendants
@@ -144,7 +144,7 @@ def _takes_apart(value: Value) -> bool:
     """Whether an index computed from the program id, not looked up in memory, is divided."""
     if not value.is_binary("FloorDiv"):
         return False
-    found = within(value.operands[0], lambda part: part.op not in ("load", "program_id"))
+    found = values_within(value.operands[0], lambda part: part.op not in ("load", "program_id"))
     return any(part.op == "program_id" for part in found)
 
 
@@ -199,7 +199,7 @@ def _wants_registers(setting: Setting, dots: list[Value], tiles: Tiles, chip: Ch
 
 def _accumulator(setting: Setting, dots: list[Value], tiles: Tiles) -> int | None:
     """Elements of the largest product tile whose size is known."""
-    sizes = [elements_of(tiles.of(dot).shape, setting.numbers) for dot in dots]
+    sizes = [elements_of(tiles.facts_of(dot).shape, setting.numbers) for dot in dots]
     return max((size for size in sizes if size is not None), default=None)
 
 

@@ -63,7 +63,7 @@ def _product(module: Module, kernel: Kernel, flow: Flow) -> _Product | None:
     dots = [(node, value) for node, value, loops in flow.calls(TL + "dot") if loops]
     if len(dots) != 1:
         return None
-    shape = symbolic_tiles(module, kernel).of(dots[0][1]).shape
+    shape = symbolic_tiles(module, kernel).facts_of(dots[0][1]).shape
     if shape is None or len(shape) != 2:
         return None
     return _Product(dots[0][0], shape[0], shape[1])
@@ -200,7 +200,7 @@ def _exchanged(
     module: Module, kernel: Kernel, context: AnalysisContext, access: Access
 ) -> Range | None:
     """Where a launch passes stride 1 of a 2-D tensor for the rows and stride 0 for the columns."""
-    strides = tiles_of(module, kernel, context).of(access.pointer).strides
+    strides = tiles_of(module, kernel, context).facts_of(access.pointer).strides
     if strides is None or len(strides) != 2 or access.base is None:
         return None
     names = [_parameter(stride) for stride in strides]

@@ -73,7 +73,7 @@ def _is_short(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> boo
     if any(True for _ in flow.calls(*_REDUCTIONS)):
         return True
     tiles = tiles_of(module, kernel)
-    facts = [tiles.of(load.pointer) for load in flow.loads]
+    facts = [tiles.facts_of(load.pointer) for load in flow.loads]
     return any(f.shape and f.programs is not None and f.programs < axes for f in facts)
 
 
@@ -116,7 +116,7 @@ def _elements(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> int
     """Elements of the largest tile that is loaded or stored, where the launch states them all."""
     numbers = Numbers(stated_arguments(module, kernel, launch))
     tiles = tiles_of(module, kernel)
-    sizes = [_size(tiles.of(access.pointer).shape, numbers) for access in flow.accesses]
+    sizes = [_size(tiles.facts_of(access.pointer).shape, numbers) for access in flow.accesses]
     known = [size for size in sizes if size is not None]
     return max(known) if known and len(known) == len(sizes) and max(known) > 1 else None
 

@@ -49,7 +49,7 @@ def _written_buffers(graph: HostGraph) -> Iterator[tuple[HostValue, list[Use], U
             yield value, uses, writes[0]
 
 
-def _after(uses: list[Use], write: Use) -> list[Use]:
+def _uses_after(uses: list[Use], write: Use) -> list[Use]:
     return [use for use in uses if use.place.order > write.place.order]
 
 
@@ -63,7 +63,7 @@ def unfused_kernels(module: Module, context: AnalysisContext) -> Iterator[Findin
     """A private buffer between two launches, the second elementwise over it."""
     for _, graph, _ in graphs_with_wrappers(module):
         for value, uses, write in _written_buffers(graph):
-            after = _after(uses, write)
+            after = _uses_after(uses, write)
             if len(after) != 1 or len(uses) != 2 or not spans_the_problem(value):
                 continue
             read = after[0]
@@ -126,7 +126,7 @@ def unfused_elementwise(module: Module, context: AnalysisContext) -> Iterator[Fi
     """A torch operation, element by element, on the result of a launch that nothing else reads."""
     for _, graph, _ in graphs_with_wrappers(module):
         for value, uses, write in _written_buffers(graph):
-            after = _after(uses, write)
+            after = _uses_after(uses, write)
             if not after or not spans_the_problem(value) or not _straight(write, after[0]):
                 continue
             use = after[0]
@@ -202,7 +202,7 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
     """A torch reduction over the whole of a full-size result that nothing else reads."""
     for _, graph, _ in graphs_with_wrappers(module):
         for value, uses, write in _written_buffers(graph):
-            after = _after(uses, write)
+            after = _uses_after(uses, write)
             if len(after) != 1 or not _is_full_size(value):
                 continue
             use = after[0]
@@ -234,8 +234,8 @@ def _holds_partial_results(module: Module, write: Use) -> bool:
     if kernel is None:
         return False
     flow, tiles = flow_of(module, kernel), tiles_of(module, kernel)
-    stored = [tiles.of(a.pointer).shape for a in flow.writes if a.base == write.parameter]
-    loaded = [shape for a in flow.loads if (shape := tiles.of(a.pointer).shape) is not None]
+    stored = [tiles.facts_of(a.pointer).shape for a in flow.writes if a.base == write.parameter]
+    loaded = [shape for a in flow.loads if (shape := tiles.facts_of(a.pointer).shape) is not None]
     rank = max((len(shape) for shape in loaded), default=0)
     return bool(stored) and all(shape is not None and len(shape) < rank for shape in stored)
 

@@ -80,7 +80,7 @@ def _made_by_product(module: Module, graph: HostGraph, scores: HostValue) -> Lau
             continue
         tiles = tiles_of(module, kernel)
         stored = [a for a in flow_of(module, kernel).writes if a.base == use.parameter]
-        is_whole = any(len(tiles.of(a.pointer).shape or ()) > 1 for a in stored)
+        is_whole = any(len(tiles.facts_of(a.pointer).shape or ()) > 1 for a in stored)
         if is_whole and _has_product(module, use.launch):
             return use.launch
     return None

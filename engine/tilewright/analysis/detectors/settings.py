@@ -76,9 +76,9 @@ class SizedTiles:
         self._symbolic = symbolic_tiles(module, kernel)
         self._typed = tiles_of(module, kernel, context) if context.launches else self._symbolic
 
-    def of(self, value: Value) -> TileFacts:
+    def facts_of(self, value: Value) -> TileFacts:
         """What is known of a value in whatever setting."""
-        return replace(self._symbolic.of(value), dtype=self._typed.of(value).dtype)
+        return replace(self._symbolic.facts_of(value), dtype=self._typed.facts_of(value).dtype)
 
 
 def _captured(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[Setting]:

@@ -69,7 +69,7 @@ def _varying(module: Module, launch: Launch, node: ast.expr, depth: int) -> Vary
     if not parts:
         return None
     most = max(parts, key=lambda part: part.variety)
-    is_rounded = isinstance(node, ast.Call) and _called(node) in _ROUNDINGS
+    is_rounded = isinstance(node, ast.Call) and _callee_name(node) in _ROUNDINGS
     return Varying(most.what, Variety.FEW if is_rounded else most.variety)
 
 
@@ -117,13 +117,13 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
             yield from (left, right)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             yield inner
-        case ast.Call() if _called(node) in {"cdiv", "int", "max", "prod"} | _ROUNDINGS:
+        case ast.Call() if _callee_name(node) in {"cdiv", "int", "max", "prod"} | _ROUNDINGS:
             yield from node.args
-            if _called(node) == "bit_length" and isinstance(node.func, ast.Attribute):
+            if _callee_name(node) == "bit_length" and isinstance(node.func, ast.Attribute):
                 yield node.func.value
 
 
-def _called(node: ast.Call) -> str:
+def _callee_name(node: ast.Call) -> str:
     match node.func:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name

@@ -88,7 +88,7 @@ def _largest(numbers: list[Numbers], tiles: Tiles, values: list[Value]) -> tuple
     best: tuple[int, str] | None = None
     for known in numbers:
         for value in values:
-            sides = sides_of(tiles.of(value).shape, known)
+            sides = sides_of(tiles.facts_of(value).shape, known)
             if sides is not None and (best is None or prod(sides) > best[0]):
                 best = (prod(sides), "x".join(map(str, sides)))
     return best
@@ -103,7 +103,7 @@ def _fixed_for_any_width(module: Module, kernel: Kernel, flow: Flow, launch: Lau
     if any(True for _ in flow.calls(TL + "dot", TL + "dot_scaled")):
         return None
     tiles = tiles_of(module, kernel)
-    sides = {side for a in flow.loads for side in tiles.of(a.pointer).shape or ()}
+    sides = {side for a in flow.loads for side in tiles.facts_of(a.pointer).shape or ()}
     names = {str(s.detail) for s in sides if not isinstance(s, int) and s.op == "param"}
     followed = [name for name in sorted(names) if _follows_width(module, launch, name)]
     if not followed or len(names) > 1 or any(isinstance(s, int) and s > 1 for s in sides):

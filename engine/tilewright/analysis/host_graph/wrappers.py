@@ -113,7 +113,7 @@ def _calls(module: Module) -> Mapping[str, tuple[str, ...]]:
 
 def _calls_in(module: Module, name: str, known: Set[str]) -> tuple[str, ...]:
     """The other functions that one calls."""
-    called = _classes(module).called
+    called = _classes(module).called_functions
     return tuple(
         dict.fromkeys(
             callee
@@ -237,7 +237,9 @@ class _DeepBuilder(GraphBuilder):
 
     def _wrapper(self, node: ast.Call) -> Wrapper | None:
         called = [
-            c for c, backward in _classes(self._module).called(node, self._name) if not backward
+            c
+            for c, backward in _classes(self._module).called_functions(node, self._name)
+            if not backward
         ]
         if len(called) != 1 or called[0] in self._above or self._level > _LEVELS:
             return None

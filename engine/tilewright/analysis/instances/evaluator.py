@@ -324,7 +324,7 @@ class Evaluator(Hooks):
             self.bind(node.target, self.value(node.value))
 
     def _augmented(self, node: ast.AugAssign) -> None:
-        if isinstance(node.target, ast.Name) or self._held(node.target) is not None:
+        if isinstance(node.target, ast.Name) or self._container_of(node.target) is not None:
             before = self.value(node.target)
             try:
                 result = self.operation(type(node.op), before, self.value(node.value))
@@ -335,7 +335,7 @@ class Evaluator(Hooks):
             self.changed(node.target)
             self.value(node.value)
 
-    def _held(self, target: ast.expr) -> Known:
+    def _container_of(self, target: ast.expr) -> Known:
         """The list or dictionary that a target is an element of."""
         held = self.value(target.value) if isinstance(target, ast.Subscript) else None
         return held if isinstance(held, list | dict) else None
@@ -351,7 +351,7 @@ class Evaluator(Hooks):
                     self.bind(part, one)
             case ast.Starred(value=inner):
                 self.bind(inner, UNKNOWN)
-            case ast.Subscript(slice=index) if (held := self._held(target)) is not None:
+            case ast.Subscript(slice=index) if (held := self._container_of(target)) is not None:
                 container_call(held, "__setitem__", [self.value(index), value])
             case _:
                 self.changed(target)

@@ -123,10 +123,10 @@ class Host(Evaluator):
     # Hooks of the evaluator.
 
     def asked_to_round(self, value: Known) -> None:
-        self.sizes.asked(keys_of(value))
+        self.sizes.mark_ragged(keys_of(value))
 
     def divided(self, one: Known, two: Known) -> None:
-        self.sizes.asked(keys_of(one))
+        self.sizes.mark_ragged(keys_of(one))
 
     def computed(self, op: type[ast.operator], one: Known, two: Known) -> Known:
         plain = self.number(one), self.number(two)
@@ -293,13 +293,13 @@ class Host(Evaluator):
             self._launched(launch, given, named)
             return None
         if isinstance(function, Dotted):
-            return self._called(node, function.name, given, named)
+            return self._function_result(node, function.name, given, named)
         if isinstance(function, Method) and not isinstance(function.owner, Unknown):
             return self._method(node, function, given, named)
         self._share([*given, *named.values()])
         return UNKNOWN
 
-    def _called(
+    def _function_result(
         self, node: ast.Call, name: str, given: list[Known], named: dict[str, Known]
     ) -> Known:
         last = name.rpartition(".")[2]
@@ -310,7 +310,7 @@ class Host(Evaluator):
             self.asked_to_round(one)
             return Dim(1 << max(int(one) - 1, 0).bit_length(), keys_of(one))
         if name.startswith("torch.") and last in _MADE:
-            return self._made(node, given, named, last)
+            return self._new_tensor(node, given, named, last)
         if name.startswith("torch.") and last.endswith("_like") and given:
             return self._like(node, self.tensor(given[0]), last)
         if name in ("min", "max", "int", "float", "bool", "abs", "len"):
@@ -335,7 +335,7 @@ class Host(Evaluator):
             return UNKNOWN
         return self._builtin(node, name, plain)
 
-    def _made(
+    def _new_tensor(
         self, node: ast.expr, given: list[Known], named: dict[str, Known], what: str
     ) -> Known:
         shape = named.get("size", given[0] if given else UNKNOWN)
@@ -382,16 +382,16 @@ class Host(Evaluator):
             self._share([owner, *given, *named.values()])
             return tensor if tensor is not None else UNKNOWN
         if name in ("size", "stride", "numel", "nelement"):
-            return self._asked(owner, tensor, name, given)
+            return self._tensor_query(owner, tensor, name, given)
         if name.startswith("new_") and name.removeprefix("new_") in _MADE:
-            return self._made(node, given, named, name.removeprefix("new_"))
+            return self._new_tensor(node, given, named, name.removeprefix("new_"))
         if name == "is_contiguous":
             return tensor.strides is None or tensor.strides == strides_of(tensor.shape or ())
         if name == "detach":
             return tensor
         return self._derived(node, owner, tensor, name, given)
 
-    def _asked(self, owner: Known, tensor: Tensor, name: str, given: list[Known]) -> Known:
+    def _tensor_query(self, owner: Known, tensor: Tensor, name: str, given: list[Known]) -> Known:
         if name in ("numel", "nelement"):
             if tensor.shape is not None:
                 return product(tensor.shape)

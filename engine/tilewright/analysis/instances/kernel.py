@@ -318,7 +318,7 @@ class KernelPrograms(Memory):
         if isinstance(given[0], BlockPointer) and given[0].is_checked and len(given) > 1:
             moved = given[1] if isinstance(given[1], tuple | list) else ()
             if len(moved) == len(given[0].block):
-                given = [self.at(given[0], tuple(moved)), *given[2:]]
+                given = [self.block_at(given[0], tuple(moved)), *given[2:]]
         if name == "atomic_cas":
             # It takes a lock, or its loop stores.
             self.record.is_ordered, self.record.is_complete = True, False
@@ -349,7 +349,7 @@ class KernelPrograms(Memory):
             return UNKNOWN
         extent = int(end) - int(start)
         self.demand_powers((extent,))
-        lanes = self.lanes.of(extent)
+        lanes = self.lanes.lanes_of(extent)
         return Tile((extent,), (len(lanes),), [int(start) + lane for lane in lanes])
 
     def _cdiv(self, node: ast.Call, given: list[Known], named: dict[str, Known]) -> Known:

@@ -39,7 +39,7 @@ class Memory(Evaluator):
         if isinstance(pointer, BlockPointer):
             return self._through_block(node, kind, pointer, given)
         if not isinstance(pointer, Pointer):
-            self._lost(kind, pointer)
+            self._note_unknown_store(kind, pointer)
             return UNKNOWN
         mask = given.get("mask")
         mask = True if mask is None else mask
@@ -57,7 +57,7 @@ class Memory(Evaluator):
                  for p in (pointer.offset, mask)]  # fmt: skip
         return hash((id(pointer.tensor.storage), *parts))
 
-    def _lost(self, kind: str, pointer: Known) -> None:
+    def _note_unknown_store(self, kind: str, pointer: Known) -> None:
         """A store that may go anywhere."""
         if kind != "load":
             self.record.is_complete = False
@@ -112,9 +112,9 @@ class Memory(Evaluator):
             self.operation(ast.Add, one, two)
             for one, two in zip(pointer.offsets, steps, strict=True)
         )
-        return self.at(pointer, moved)
+        return self.block_at(pointer, moved)
 
-    def at(self, pointer: BlockPointer, offsets: tuple[Known, ...]) -> BlockPointer:
+    def block_at(self, pointer: BlockPointer, offsets: tuple[Known, ...]) -> BlockPointer:
         """The same block somewhere else."""
         return BlockPointer(
             pointer.pointer, pointer.shape, pointer.strides, offsets, pointer.block,
@@ -135,7 +135,7 @@ class Memory(Evaluator):
         active: list[Any] = []
         where: list[int] = []
         is_known = all(isinstance(n, int) for n in (*numbers, *bounds.values()))
-        for lanes in all_of(*map(self.lanes.of, pointer.block)) if is_known else ():
+        for lanes in all_of(*map(self.lanes.lanes_of, pointer.block)) if is_known else ():
             index = [o + lane for o, lane in zip(pointer.offsets, lanes, strict=True)]
             active.append(all(0 <= index[axis] < bound for axis, bound in bounds.items()))
             steps = zip(index, pointer.strides, strict=True)

@@ -247,7 +247,7 @@ class _Instances:
             return record_of(self.module, self.kernel, programs)
         finally:
             self.steps = programs.steps
-            host.sizes.asked(programs.asked)
+            host.sizes.mark_ragged(programs.asked)
 
     def _number(self, host: Host, name: str, value: Known) -> Known:
         """A parameter of the host function that the kernel does not use as an address."""

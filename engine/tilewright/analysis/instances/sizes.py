@@ -82,7 +82,7 @@ class Sizes:
             if is_axis != other_is_axis or (is_axis and _may_be_one(int(axis), int(other_axis))):
                 raise Unfollowed("two sizes of a tensor of any rank")
 
-    def asked(self, keys: Iterable[str]) -> None:
+    def mark_ragged(self, keys: Iterable[str]) -> None:
         """The text rounds these sizes up, or compares indices with them."""
         self.ragged.update(keys)
 

@@ -30,7 +30,7 @@ class Lanes:
         self.is_exact = is_exact
         self._known: dict[int, tuple[int, ...]] = {}
 
-    def of(self, extent: int) -> tuple[int, ...]:
+    def lanes_of(self, extent: int) -> tuple[int, ...]:
         """The lanes of an axis of this length."""
         found = self._known.get(extent)
         if found is None:
@@ -46,7 +46,7 @@ class Lanes:
 
     def counts(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """How many lanes of each axis are looked at; raises Unfollowed for too many in all."""
-        found = tuple(len(self.of(extent)) for extent in shape)
+        found = tuple(len(self.lanes_of(extent)) for extent in shape)
         if math.prod(found) > _MOST_LANES:
             raise Unfollowed("a tile of too many lanes")
         return found

@@ -47,7 +47,7 @@ class Affine:
     terms: frozenset[tuple[_Monomial, int]]
 
     @staticmethod
-    def of(value: Symbol | int) -> "Affine":
+    def from_value(value: Symbol | int) -> "Affine":
         """A number, or one symbol with coefficient 1."""
         return _normal({(): value} if isinstance(value, int) else {(value,): 1})
 
@@ -121,7 +121,7 @@ class Affine:
             return self
         total = ZERO
         for factors, coefficient in self.terms:
-            product = Affine.of(coefficient)
+            product = Affine.from_value(coefficient)
             for symbol in factors:
                 product = product * _replaced(symbol, known)
             total = total + product
@@ -151,7 +151,7 @@ def _replaced(symbol: Symbol, known: Mapping[Symbol, Affine]) -> Affine:
             return quotient(left.substitute(known), right.substitute(known), up=up)
         case ("min" | "max" as name, *parts):
             return _extreme(symbol, name, [p.substitute(known) for p in parts if _is_affine(p)])
-    return Affine.of(symbol)
+    return Affine.from_value(symbol)
 
 
 def _is_affine(part: object) -> TypeGuard[Affine]:
@@ -163,8 +163,8 @@ def _extreme(symbol: Symbol, name: str, parts: list[Affine]) -> Affine:
     numbers = [part.number for part in parts]
     exact = [number for number in numbers if number is not None]
     if not exact or len(exact) != len(numbers):
-        return Affine.of(symbol)
-    return Affine.of(min(exact) if name == "min" else max(exact))
+        return Affine.from_value(symbol)
+    return Affine.from_value(min(exact) if name == "min" else max(exact))
 
 
 def _normal(total: Mapping[_Monomial, int]) -> Affine:
@@ -182,21 +182,21 @@ def _monomial(factors: _Monomial, coefficient: int, known: Mapping[Symbol, Affin
     return (0, last) if coefficient > 0 else (last, 0)
 
 
-ZERO = Affine.of(0)
-ONE = Affine.of(1)
+ZERO = Affine.from_value(0)
+ONE = Affine.from_value(1)
 
 
 def opaque(key: Hashable, name: str, *parts: Affine) -> Affine:
     """An integer computed from ``parts`` in a way that is not followed."""
     depends = frozenset(s for part in parts for s in part.symbols)
-    return Affine.of(Symbol(key, SymbolKind.OTHER, name, depends=depends))
+    return Affine.from_value(Symbol(key, SymbolKind.OTHER, name, depends=depends))
 
 
 def quotient(left: Affine, right: Affine, *, up: bool = False) -> Affine:
     """``left // right`` (rounded ``up`` if wanted); exact where every term divides."""
     a, b = left.number, right.number
     if a is not None and b:
-        return Affine.of(-(-a // b) if up else a // b)
+        return Affine.from_value(-(-a // b) if up else a // b)
     if b and all(c % b == 0 for _, c in left):
         return _normal({factors: c // b for factors, c in left})
     if left == right:

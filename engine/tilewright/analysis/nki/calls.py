@@ -311,7 +311,9 @@ def _small(state: State, call: Call) -> Value:
     all_known = len(known) == len(values)
     match name.removeprefix(NL):
         case "arange" if all_known and 1 <= len(known) <= 2:
-            return run(Affine.of(0), known[0]) if len(known) == 1 else run(known[0], known[1])
+            return (
+                run(Affine.from_value(0), known[0]) if len(known) == 1 else run(known[0], known[1])
+            )
         case "ds":
             given = _bound(call, ("start", "size"))
             start, size = (as_integer(given.get(n, UNKNOWN)) for n in ("start", "size"))
@@ -325,7 +327,7 @@ def _small(state: State, call: Call) -> Value:
         case "min" | "max" if all_known and len(known) >= 2 and not call.keywords:
             return _extreme(state, name, known)
         case "len" if len(values) == 1 and isinstance(values[0], Items):
-            return Affine.of(len(values[0].values))
+            return Affine.from_value(len(values[0].values))
     return _rounded(state, call, known)
 
 
@@ -336,7 +338,7 @@ def _rounded(state: State, call: Call, known: list[Affine]) -> Value:
     if call.name in _CEILING and len(call.positional) == 1:
         (value,) = call.positional
         if isinstance(value, Literal) and isinstance(value.value, float):
-            return Affine.of(ceil(value.value)) if isfinite(value.value) else UNKNOWN
+            return Affine.from_value(ceil(value.value)) if isfinite(value.value) else UNKNOWN
         return _ceiling(known)
     if call.name.rpartition(".")[2] in ("cdiv", "div_ceil", "ceil_div") and len(known) == 2:
         return quotient(known[0], known[1], up=True)
@@ -383,12 +385,12 @@ def _extreme(state: State, name: str, known: list[Affine]) -> Value:
     numbers = [state.flow.number(value) for value in known]
     exact = [number for number in numbers if number is not None]
     if len(exact) == len(numbers):
-        return Affine.of(min(exact) if name == "min" else max(exact))
+        return Affine.from_value(min(exact) if name == "min" else max(exact))
     return opaque((name, *known), f"{name}(...)", *known)
 
 
 def _program(state: State, name: str, values: tuple[Value, ...], call: Call) -> Value:
-    given = values[0] if values else call.keywords.get("axis", Affine.of(0))
+    given = values[0] if values else call.keywords.get("axis", Affine.from_value(0))
     axis = state.flow.number(given) if isinstance(given, Affine) else None
     if axis is None:
         return opaque((name, id(call.node)), f"nl.{name}(...)")
@@ -397,7 +399,7 @@ def _program(state: State, name: str, values: tuple[Value, ...], call: Call) -> 
     symbol = Symbol(key, kind, f"nl.{name}({axis})")
     if name == "program_id":
         state.flow.program[axis] = symbol
-    return Affine.of(symbol)
+    return Affine.from_value(symbol)
 
 
 def _unknown(state: State, call: Call, owners: tuple[View, ...]) -> Value:

@@ -39,7 +39,7 @@ _FLOATS = frozenset((ast.Add, ast.Sub, ast.Mult, ast.Div))
 def size_symbol(name: str, axis: int | None) -> Affine:
     """A number given to the kernel: an argument, or a side of an argument."""
     shown = name if axis is None else f"{name}.shape[{axis}]"
-    return Affine.of(Symbol(("size", name, axis), SymbolKind.SIZE, shown))
+    return Affine.from_value(Symbol(("size", name, axis), SymbolKind.SIZE, shown))
 
 
 def as_integer(value: Value) -> Affine | None:
@@ -47,7 +47,7 @@ def as_integer(value: Value) -> Affine | None:
     if isinstance(value, Affine):
         return value
     if isinstance(value, Literal) and isinstance(value.value, bool):
-        return Affine.of(int(value.value))
+        return Affine.from_value(int(value.value))
     if isinstance(value, View) and value.storage.origin is Origin.PARAMETER and value.whole:
         return size_symbol(value.storage.name, None) if value.shape is None else None
     return None
@@ -57,7 +57,7 @@ def constant(state: State, node: ast.Constant) -> Value:
     """A literal."""
     value = node.value
     if isinstance(value, int) and not isinstance(value, bool):
-        return Affine.of(value)
+        return Affine.from_value(value)
     if value is Ellipsis or isinstance(value, bytes | complex):
         return UNKNOWN
     return Literal(value)
@@ -82,14 +82,14 @@ def _view_attribute(view: View, name: str) -> Value:
     if name == "dtype":
         return Named(f"{NL}{view.dtype}") if view.dtype else DtypeOf(view.storage)
     if name == "ndim" and view.shape is not None:
-        return Affine.of(len(view.shape))
+        return Affine.from_value(len(view.shape))
     return UNKNOWN
 
 
 def dotted_value(dotted: str) -> Value:
     """What a dotted name of a module stands for."""
     if dotted in CONSTANTS:
-        return Affine.of(CONSTANTS[dotted])
+        return Affine.from_value(CONSTANTS[dotted])
     return Named(dotted)
 
 
@@ -171,9 +171,9 @@ def integer_arithmetic(op: ast.operator, left: Affine, right: Affine) -> Affine:
             return quotient(left, right)
     a, b = left.number, right.number
     if isinstance(op, ast.Mod) and a is not None and b:
-        return Affine.of(a % b)
+        return Affine.from_value(a % b)
     if isinstance(op, ast.Pow) and a is not None and b is not None and 0 <= b <= 32:
-        return Affine.of(int(a**b)) if abs(a) <= 64 else opaque(("**", a, b), f"{a} ** {b}")
+        return Affine.from_value(int(a**b)) if abs(a) <= 64 else opaque(("**", a, b), f"{a} ** {b}")
     sign = _OPAQUE.get(type(op), type(op).__name__)
     return opaque((sign, left, right), f"(... {sign} ...)", left, right)
 
@@ -257,7 +257,7 @@ def orient(array: Array, pattern: list[ast.expr]) -> Value:
         return UNKNOWN
     axis, rank = slices[0], len(pattern)
     moved = {
-        s: Affine.of(lane(s.extent, axis, rank))
+        s: Affine.from_value(lane(s.extent, axis, rank))
         for s in array.value.symbols
         if s.kind is SymbolKind.LANE and s.extent is not None
     }
@@ -266,7 +266,7 @@ def orient(array: Array, pattern: list[ast.expr]) -> Value:
 
 def run(start: Affine, stop: Affine) -> Array:
     """``nl.arange(start, stop)``."""
-    return Array(start + Affine.of(lane(stop - start, 0, 1)), 1)
+    return Array(start + Affine.from_value(lane(stop - start, 0, 1)), 1)
 
 
 def grid(bounds: list[tuple[Affine, Affine] | None]) -> Value:
@@ -276,7 +276,7 @@ def grid(bounds: list[tuple[Affine, Affine] | None]) -> Value:
     known = [bound for bound in bounds if bound is not None]
     return Grid(
         tuple(
-            Array(low + Affine.of(lane(high - low, axis, len(known))), len(known))
+            Array(low + Affine.from_value(lane(high - low, axis, len(known))), len(known))
             for axis, (low, high) in enumerate(known)
         )
     )
@@ -292,7 +292,7 @@ def stretch(side: Affine | None, low: Value, high: Value, step: Value) -> Item:
     stride = 1 if step == nothing else _number(as_integer(step))
     if start is None or stop is None or not stride or stride < 1:
         return Stretch(None, None)
-    size = quotient(stop - start, Affine.of(stride), up=True)
+    size = quotient(stop - start, Affine.from_value(stride), up=True)
     negative = [n for n in (start.number, stop.number) if n is not None and n < 0]
     return Stretch(None, None) if negative else Stretch(start, size, stride)
 

@@ -106,7 +106,7 @@ def _life(
         return None
     first = min(writes, key=lambda op: op.order)
     own = set(first.loops)
-    last = max(max([use.order, *_left(use, own, ends)]) for use in reads)
+    last = max(max([use.order, *_ends_of_other_loops(use, own, ends)]) for use in reads)
     row = prod(known[1:]) * DTYPE_BYTES.get(storage.dtype or "", 4)
     around = [loop for loop in first.loops if all(loop in use.loops for use in reads)]
     return Life(
@@ -138,7 +138,7 @@ def _source(op: Operation) -> Operation:
     return op.source if op.source is not None else op
 
 
-def _left(use: Operation, own: set[Loop], ends: dict[Loop, int]) -> Iterator[int]:
+def _ends_of_other_loops(use: Operation, own: set[Loop], ends: dict[Loop, int]) -> Iterator[int]:
     """Ends of the loops around a read that are not around the write."""
     return (ends[loop] for loop in use.loops if loop not in own)
 

@@ -84,7 +84,7 @@ def _index(item: Item) -> Index:
     if isinstance(item, Stretch) and item.start is not None and item.size is not None:
         key = ("slice", item.start, item.size, item.step)
         run = Symbol(key, SymbolKind.LANE, "lane", item.size)
-        value = item.start + Affine.of(run) * Affine.of(item.step)
+        value = item.start + Affine.from_value(run) * Affine.from_value(item.step)
         return Index(IndexKind.SLICE, value, frozenset({run}), item.step)
     return _UNKNOWN
 

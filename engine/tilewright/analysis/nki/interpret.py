@@ -46,7 +46,7 @@ def _interpreted(
     flow = Flow(flavour_of(module))
     for axis, programs in enumerate(grid):
         symbol = Symbol(("num_programs", axis), SymbolKind.OTHER, f"nl.num_programs({axis})")
-        flow.known[symbol] = Affine.of(programs)
+        flow.known[symbol] = Affine.from_value(programs)
     state = State(
         module.names,
         flow,
@@ -66,7 +66,7 @@ def constants_around(module: Module, kernel: Kernel) -> Mapping[str, ast.expr]:
         if isinstance(statement, ast.ClassDef):
             owned = _once(statement.body)
             found.update({f"{statement.name}.{name}": value for name, value in owned.items()})
-    for function in _around(module.tree, kernel.node):
+    for function in _enclosing_functions(module.tree, kernel.node):
         given = function.args
         parameters = (*given.posonlyargs, *given.args, *given.kwonlyargs)
         found.update(_once(function.body))
@@ -80,7 +80,7 @@ def _once(body: list[ast.stmt]) -> Mapping[str, ast.expr]:
     return environment_of(chain.from_iterable(map(touches, body)), ()).constants
 
 
-def _around(tree: ast.Module, kernel: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
+def _enclosing_functions(tree: ast.Module, kernel: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
     """The functions that a kernel is defined in, the outermost first."""
     body: list[ast.stmt] = tree.body
     while not any(statement is kernel for statement in body):

@@ -43,7 +43,7 @@ def run_for(state: State, statement: ast.For, run: Run) -> None:
     closes = state.flow.is_older and loop.kind in _CLOSING
     with state.inside(Region(statement, loop, closes)):
         run(state, statement.body)
-    _after(state, before, loop)
+    _leave_loop(state, before, loop)
     run(state, statement.orelse)
 
 
@@ -89,14 +89,14 @@ def _trip(state: State, bounds: _Bounds | None) -> Affine | None:
         return None
     start, stop, step = bounds
     distance = stop - start if step > 0 else start - stop
-    return quotient(distance, Affine.of(abs(step)), up=True).substitute(state.flow.known)
+    return quotient(distance, Affine.from_value(abs(step)), up=True).substitute(state.flow.known)
 
 
 def _index(symbol: Symbol, bounds: _Bounds | None) -> Value:
     if bounds is None:
-        return Affine.of(symbol)
+        return Affine.from_value(symbol)
     start, _, step = bounds
-    return start + Affine.of(symbol) * Affine.of(step)
+    return start + Affine.from_value(symbol) * Affine.from_value(step)
 
 
 def run_while(state: State, statement: ast.While, run: Run) -> None:
@@ -108,7 +108,7 @@ def run_while(state: State, statement: ast.While, run: Run) -> None:
     state.flow.branches.append(Branch(statement, state.path))
     with state.inside(Region(statement, loop, closes=False)):
         run(state, statement.body)
-    _after(state, before, loop)
+    _leave_loop(state, before, loop)
 
 
 def _forget(state: State, statement: ast.For | ast.While) -> dict[str, Value]:
@@ -143,7 +143,7 @@ def _updated_in_place(statement: ast.stmt, name: str, now: Value) -> bool:
     return not stores
 
 
-def _after(state: State, before: dict[str, Value], loop: Loop) -> None:
+def _leave_loop(state: State, before: dict[str, Value], loop: Loop) -> None:
     """After the loop: what did not change, and tensors; numbers may be of any iteration."""
     for name, value in list(state.env.items()):
         if name in before and before[name] is value:

@@ -61,12 +61,12 @@ def bind_parameters(
 
 def _passed(state: State, parameter: ast.arg, given: Given) -> Value:
     if isinstance(given, int) and not isinstance(given, bool):
-        return Affine.of(given)
+        return Affine.from_value(given)
     if not isinstance(given, TensorGiven):
         return Literal(given)
     made = state.storage(
         parameter.arg,
-        tuple(Affine.of(side) for side in given.shape),
+        tuple(Affine.from_value(side) for side in given.shape),
         Memory.HBM,
         dtype=given.dtype,
         origin=Origin.PARAMETER,

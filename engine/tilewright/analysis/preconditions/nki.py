@@ -42,7 +42,7 @@ def nki_dtype(subject: Subject, parameters: Parameters) -> Answer:
     """An operand has one of some element types."""
     views = _operands(_flow(subject), parameters)
     found = {None if view is None else view.dtype for view in views}
-    return _among(found, words(parameters, "dtypes"), str(parameters["operand"]))
+    return _membership(found, words(parameters, "dtypes"), str(parameters["operand"]))
 
 
 def nki_memory(subject: Subject, parameters: Parameters) -> Answer:
@@ -50,10 +50,10 @@ def nki_memory(subject: Subject, parameters: Parameters) -> Answer:
     views = _operands(_flow(subject), parameters)
     memories = {None if view is None else view.memory for view in views}
     found = {None if memory is None else memory.value for memory in memories}
-    return _among(found, words(parameters, "memory"), str(parameters["operand"]))
+    return _membership(found, words(parameters, "memory"), str(parameters["operand"]))
 
 
-def _among(found: set[str | None], wanted: tuple[str, ...], operand: str) -> Answer:
+def _membership(found: set[str | None], wanted: tuple[str, ...], operand: str) -> Answer:
     fitting = sorted(name for name in found if name in wanted and name is not None)
     if fitting:
         return Answer(True, f"{operand} is {' and '.join(fitting)}")

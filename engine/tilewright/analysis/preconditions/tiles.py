@@ -21,7 +21,7 @@ def tile_elements(subject: Subject, parameters: Parameters) -> Answer:
     """Elements of the largest accumulator, or of the largest loaded tile without one."""
     tiles, flow = _tiles(subject), flow_of(subject.module, subject.kernel)
     dots = [value for _, value, _ in flow.calls(_DOT)]
-    shapes = [tiles.of(v).shape for v in dots or [a.pointer for a in flow.loads]]
+    shapes = [tiles.facts_of(v).shape for v in dots or [a.pointer for a in flow.loads]]
     settings = settings_of(subject.module, subject.kernel, subject.context)
     numbers = [setting.numbers for setting in settings] or [Numbers()]
     sizes = [size for n in numbers for s in shapes if (size := elements_of(s, n)) is not None]
@@ -35,7 +35,7 @@ def tile_elements(subject: Subject, parameters: Parameters) -> Answer:
 def operand_bits(subject: Subject, parameters: Parameters) -> Answer:
     """The width of what goes into ``tl.dot``."""
     tiles, flow = _tiles(subject), flow_of(subject.module, subject.kernel)
-    types = {tiles.of(o).dtype for _, dot, _ in flow.calls(_DOT) for o in dot.positional[:2]}
+    types = {tiles.facts_of(o).dtype for _, dot, _ in flow.calls(_DOT) for o in dot.positional[:2]}
     if not types:
         return Answer(False, f"{subject.kernel.name} has no tl.dot")
     widths = {_BITS.get(name or "") for name in types}
@@ -67,7 +67,7 @@ def rows_contiguous(subject: Subject, parameters: Parameters) -> Answer:
 def _is_one(subject: Subject, stride: Polynomial) -> bool:
     """Whether a stride is a parameter that is 1 at each launch that is known."""
     values = list(stride.values)
-    if len(values) != 1 or values[0].op != "param" or stride != Polynomial.of(values[0]):
+    if len(values) != 1 or values[0].op != "param" or stride != Polynomial.from_value(values[0]):
         return False
     name = str(values[0].detail)
     taken = [x for x in subject.context.launches if x.kernel == subject.kernel.name]
@@ -80,7 +80,7 @@ def _is_one(subject: Subject, stride: Polynomial) -> bool:
 
 def _two_dimensional(tiles: Tiles, flow: Flow) -> Iterator[tuple[Access, TileFacts]]:
     for access in flow.accesses:
-        facts = tiles.of(access.pointer)
+        facts = tiles.facts_of(access.pointer)
         if facts.kind is Kind.POINTER and len(facts.shape or ()) == 2:
             yield access, facts
 

@@ -13,7 +13,7 @@ MAX_POWER = 1 << 20
 
 def constant(number: Polynomial | int) -> Affine:
     """A number that no index changes."""
-    return Affine(Polynomial.of(number) if isinstance(number, int) else number, ())
+    return Affine(Polynomial.from_value(number) if isinstance(number, int) else number, ())
 
 
 def of_index(index: Value, axis: int | None) -> Affine:

@@ -29,7 +29,7 @@ class Arguments:
 
     def facts(self, name: str) -> TileFacts:
         given = self.get(name)
-        return UNKNOWN if given is None else self.engine.of(given)
+        return UNKNOWN if given is None else self.engine.facts_of(given)
 
     def number(self, name: str) -> int | None:
         """An integer argument whose value is known."""
@@ -40,7 +40,7 @@ class Arguments:
         """A Python condition; None where it is not known."""
         if name not in self.named:
             return default
-        constant = self.engine.of(self.named[name]).constant
+        constant = self.engine.facts_of(self.named[name]).constant
         return None if constant is None else bool(constant.value)
 
     def dtype(self, name: str, otherwise: str | None) -> str | None:
@@ -54,7 +54,7 @@ class Arguments:
         given = self.named.get(name)
         if given is None:
             return True
-        constant = self.engine.of(given).constant
+        constant = self.engine.facts_of(given).constant
         return constant is not None and constant.value is None
 
     def result(self, facts: TileFacts, dtype: str | None) -> TileFacts:

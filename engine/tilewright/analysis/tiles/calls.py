@@ -26,7 +26,7 @@ _PREFIX = re.compile(r"^triton\.(language\.)?((math|core|standard|random|extra)\
 _EXTERN = re.compile(r"(^|\.)(libdevice|tl_extra_shim)\.")
 
 
-def called(
+def call_facts(
     engine: Engine,
     value: Value,
     dotted: str,
@@ -50,7 +50,7 @@ def method(
     keywords: Mapping[str, Value],
 ) -> TileFacts:
     """What a method of the first operand returns."""
-    owner = engine.of(positional[0])
+    owner = engine.facts_of(positional[0])
     if owner.kind is Kind.DTYPE:
         return of_type(owner, name)
     if owner.kind is Kind.DESCRIPTOR:
@@ -64,7 +64,7 @@ def _descriptor_method(
     if name == "load":
         return element(engine, value, owner.shape, owner.dtype)
     if name == "gather" and owner.shape is not None and len(positional) > 1:
-        rows = engine.of(positional[1]).shape
+        rows = engine.facts_of(positional[1]).shape
         if rows is not None and len(rows) == 1 and len(owner.shape) == 2:
             return element(engine, value, (rows[0], owner.shape[1]), owner.dtype)
     return UNKNOWN
@@ -75,7 +75,7 @@ _PREDICATES = ("is", "finite", "signbit")
 
 def _extern(args: Arguments) -> TileFacts:
     """A function of libdevice: elementwise on floats."""
-    parts = [args.engine.of(v) for v in args.every]
+    parts = [args.engine.facts_of(v) for v in args.every]
     shape = broadcast(p.shape for p in parts)
     dtype = common_type(parts)
     if args.name.startswith(_PREDICATES):
@@ -85,7 +85,7 @@ def _extern(args: Arguments) -> TileFacts:
 
 def _python(args: Arguments) -> TileFacts:
     """A Python builtin: of constexprs it is one, of tiles Triton's own."""
-    parts = [args.engine.of(v) for v in args.every]
+    parts = [args.engine.facts_of(v) for v in args.every]
     if args.name == "len" and len(parts) == 1 and parts[0].items is not None:
         return constexpr(Constant(len(parts[0].items)))
     if args.name not in ("min", "max", "abs", "int", "float", "bool") or not parts:

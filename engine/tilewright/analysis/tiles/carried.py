@@ -20,7 +20,7 @@ def phi(engine: Engine, value: Value) -> TileFacts:
     turns = engine.subject.turns.get(loop_number(value))
     if not value.operands or turns is None:
         return UNKNOWN
-    start = engine.of(value.operands[0])
+    start = engine.facts_of(value.operands[0])
     if value.operands[0] in engine.subject.undefined:
         return UNKNOWN
     facts = replace(start, constant=None) if turns.is_static else settled(start, weak_type(start))
@@ -41,7 +41,7 @@ def _counted(engine: Engine, head: Value, start: TileFacts) -> Affine | None:
     turns = engine.subject.turns[loop_number(head)]
     if step is None or turns.bounds is None or start.affine is None:
         return None
-    first, _, by = (engine.of(v).affine for v in turns.bounds)
+    first, _, by = (engine.facts_of(v).affine for v in turns.bounds)
     if first is None or by is None or first.terms or by.terms:
         return None
     coefficient = affine.divided(step, by.constant)
@@ -58,22 +58,22 @@ def _counted(engine: Engine, head: Value, start: TileFacts) -> Affine | None:
 
 def _step(engine: Engine, head: Value) -> Polynomial | None:
     """What a turn adds, if that is one number for all programs."""
-    total = Polynomial.of(0)
+    total = Polynomial.from_value(0)
     added = signed_increments(engine.subject, head)
     for value, sign in added or ():
-        form = engine.of(value).affine
+        form = engine.facts_of(value).affine
         if form is None or form.terms:
             return None
         total = total + form.constant if sign > 0 else total - form.constant
     return total if added else None
 
 
-def after(engine: Engine, value: Value) -> TileFacts:
+def facts_after_loop(engine: Engine, value: Value) -> TileFacts:
     turns = engine.subject.turns.get(loop_number(value))
-    end = engine.of(value.operands[-1])
+    end = engine.facts_of(value.operands[-1])
     if len(value.operands) == 1:
         return _without_form(engine, value, end)
-    start = engine.of(value.operands[0])
+    start = engine.facts_of(value.operands[0])
     if value.operands[0] in engine.subject.undefined:
         return _without_form(engine, value, end)
     if turns is not None and turns.is_static:

@@ -168,7 +168,7 @@ def _contiguous(args: Arguments) -> TileFacts:
 
 @function("swizzle2d", "i j size_i size_j size_g")
 def _swizzle(args: Arguments) -> TileFacts:
-    parts = [args.engine.of(v) for v in args.every]
+    parts = [args.engine.facts_of(v) for v in args.every]
     dtype = common_type(parts)
     shape = broadcast(p.shape for p in parts)
     kind = Kind.UNKNOWN if shape is None else Kind.TILE if shape else Kind.SCALAR

@@ -40,7 +40,7 @@ class Turns:
     condition: Value | None
 
     @staticmethod
-    def of(loop: Loop, flow: Flow) -> "Turns":
+    def from_loop(loop: Loop, flow: Flow) -> "Turns":
         test = getattr(loop.node, "test", None)
         return Turns(loop.bounds, loop.is_static, None if test is None else flow.values.get(test))
 
@@ -69,7 +69,9 @@ class Subject:
         self.back_edges.update(self.flow.back_edges)
         self.sources.update(self.flow.sources)
         self.undefined.update(self.flow.undefined)
-        self.turns.update({n: Turns.of(loop, self.flow) for n, loop in self.flow.loops.items()})
+        self.turns.update(
+            {n: Turns.from_loop(loop, self.flow) for n, loop in self.flow.loops.items()}
+        )
 
 
 class Engine:
@@ -77,14 +79,14 @@ class Engine:
 
     def __init__(self, subject: Subject, transfers: Mapping[str, Transfer]) -> None:
         self.subject = subject
-        self.variables = Variables(subject.flow, self.of)
+        self.variables = Variables(subject.flow, self.facts_of)
         self.unit: set[Value] = set()
         self._transfers = transfers
         self._known: dict[Value, TileFacts] = {}
         self._extents: dict[Polynomial, Value] = {}
         self._entered: set[Value] = set()
 
-    def of(self, value: Value) -> TileFacts:
+    def facts_of(self, value: Value) -> TileFacts:
         """Facts of a value, ``programs`` aside."""
         known = self._known.get(value)
         if known is not None:
@@ -137,7 +139,7 @@ class Engine:
 
     def extent(self, value: Value) -> Dim:
         """A value as the extent of a tile: a number, or one value for all equal ones."""
-        facts = self.of(value)
+        facts = self.facts_of(value)
         if facts.constant is not None and isinstance(facts.constant.value, int):
             return int(facts.constant.value)
         if facts.affine is not None and not facts.affine.terms:
@@ -183,9 +185,11 @@ class Engine:
     def polynomial(self, extent: Dim) -> Polynomial | None:
         """An extent as a polynomial."""
         if isinstance(extent, int):
-            return Polynomial.of(extent)
-        form = self.of(extent).affine
-        return form.constant if form is not None and not form.terms else Polynomial.of(extent)
+            return Polynomial.from_value(extent)
+        form = self.facts_of(extent).affine
+        return (
+            form.constant if form is not None and not form.terms else Polynomial.from_value(extent)
+        )
 
     def number(
         self,
@@ -215,7 +219,7 @@ class Engine:
         axis = single_axis(shape)
         if axis is None:
             scalar = all(extent == 1 for extent in shape)
-            return affine.constant(Polynomial.of(value)) if scalar else None
+            return affine.constant(Polynomial.from_value(value)) if scalar else None
         return affine.of_index(value, axis)
 
     def pointer(
@@ -234,10 +238,10 @@ class Engine:
     def _power(self, value: Value) -> int:
         """A power of two that surely divides the first element of a value."""
         if value.op == "arange":
-            form = self.of(value.operands[0]).affine
+            form = self.facts_of(value.operands[0]).affine
             return 1 if form is None else affine.power_of(form.constant, self._power)
         if value.op == "loop_index" and len(value.operands) == 3:
-            start, _, step = (self.of(v).affine for v in value.operands)
+            start, _, step = (self.facts_of(v).affine for v in value.operands)
             if start is None or step is None:
                 return 1
             return min(
@@ -333,7 +337,7 @@ class Variables:
         self._flow = flow
         self._operations: dict[Value, ast.BinOp] | None = None
 
-    def seen(self, node: ast.expr, facts: TileFacts) -> TileFacts:
+    def scalar_facts(self, node: ast.expr, facts: TileFacts) -> TileFacts:
         """Facts of an expression, where the compiler has a scalar instead of a number."""
         if facts.kind is not Kind.CONSTEXPR or not self._is_variable(node):
             return facts
@@ -354,7 +358,7 @@ class Variables:
         node = self._operations.get(value)
         if node is None:
             return left, right
-        return self.seen(node.left, left), self.seen(node.right, right)
+        return self.scalar_facts(node.left, left), self.scalar_facts(node.right, right)
 
     def _is_variable(self, node: ast.expr) -> bool:
         return bool(self._names) and any(self._names_in(node))

@@ -46,7 +46,7 @@ def _merged(one: Dim, two: Dim) -> Dim | None:
     return two if isinstance(two, int) else None
 
 
-def without(shape: Shape, axis: int) -> Shape | None:
+def without_axis(shape: Shape, axis: int) -> Shape | None:
     """The shape without one axis, which may be counted from the end."""
     if not -len(shape) <= axis < len(shape):
         return None

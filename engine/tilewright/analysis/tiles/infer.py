@@ -45,7 +45,7 @@ class Programs:
         self._written: Mapping[str | None, int] = written(flow)
         self._is_read_only = not flow.may_write_unknown and None not in self._written
 
-    def of(self, value: Value) -> Axes:
+    def axes_of(self, value: Value) -> Axes:
         """The axes over which a value may differ."""
         if value not in self._known:
             self._solve(value)
@@ -94,7 +94,7 @@ class Programs:
         subject = self._subject
         match value.op:
             case "select":
-                condition = self._engine.of(value.operands[0])
+                condition = self._engine.facts_of(value.operands[0])
                 chosen = branches(condition, value)
                 chosen = tuple(v for v in chosen if v not in subject.undefined)
                 return chosen if condition.constant is not None else (value.operands[0], *chosen)
@@ -141,7 +141,7 @@ class Programs:
 
     def _is_stable(self, address: Value) -> bool:
         """Whether nothing in the kernel writes what is read there."""
-        facts = self._engine.of(address)
+        facts = self._engine.facts_of(address)
         if facts.kind is Kind.UNKNOWN or facts.base is None:
             return False
         return self._is_read_only and facts.base not in self._written
@@ -167,15 +167,15 @@ class Tiles:
         # A value that another thread has begun must not be taken for one that cannot be known.
         self._lock = threading.RLock()
 
-    def of(self, value: Value) -> TileFacts:
+    def facts_of(self, value: Value) -> TileFacts:
         """What is known of a value of this kernel's flow."""
         known = self._known.get(value)
         return self._infer(value) if known is None else known
 
     def _infer(self, value: Value) -> TileFacts:
         with self._lock:
-            facts = self._engine.of(value)
-            axes = self._programs.of(value)
+            facts = self._engine.facts_of(value)
+            axes = self._programs.axes_of(value)
             known = facts if axes is None else replace(facts, programs=axes)
             self._known[value] = known
         return known
@@ -185,16 +185,16 @@ class Tiles:
         for definition in self._flow.definitions.get(name, ()):
             if definition.statement is statement:
                 with self._lock:
-                    return self._variables.named(name, self.of(definition.value))
+                    return self._variables.named(name, self.facts_of(definition.value))
         return UNKNOWN
 
-    def at(self, node: ast.expr) -> TileFacts:
+    def facts_at(self, node: ast.expr) -> TileFacts:
         """What is known of an expression of this kernel."""
         value = self._flow.values.get(node)
         if value is None:
             return UNKNOWN
         with self._lock:
-            return self._variables.seen(node, self.of(value))
+            return self._variables.scalar_facts(node, self.facts_of(value))
 
 
 def tiles_of(module: Module, kernel: Kernel, context: AnalysisContext | None = None) -> Tiles:
@@ -276,6 +276,6 @@ def created_shapes(module: Module, kernel: Kernel) -> Iterator[tuple[ast.Call, V
     tiles = tiles_of(module, kernel)
     for node, value in flow_of(module, kernel).values.items():
         creates = value.op == "arange" or (value.op == "call" and value.detail in _CREATIONS)
-        shape = tiles.of(value).shape if creates and isinstance(node, ast.Call) else None
+        shape = tiles.facts_of(value).shape if creates and isinstance(node, ast.Call) else None
         if isinstance(node, ast.Call) and shape is not None:
             yield node, value, shape

@@ -61,7 +61,7 @@ class Inliner:
         bound = _bind(helper, positional, keywords, self._flow)
         if bound is None:
             return None
-        return _Copy(self, subject, flow, bound, depth + 1).of(flow.result)
+        return _Copy(self, subject, flow, bound, depth + 1).copy_of(flow.result)
 
     def count(self, value: Value, depth: int) -> None:
         """Note a value made by inlining."""
@@ -95,7 +95,7 @@ class _Copy:
         self._loops: dict[int, int] = {}
         self._pending: list[Value] = []
 
-    def of(self, root: Value) -> Value:
+    def copy_of(self, root: Value) -> Value:
         """The copy of a value; back edges follow when all else is there."""
         copied = self._copy(root)
         while self._pending:
@@ -116,11 +116,11 @@ class _Copy:
             if missing:
                 stack.extend(missing)
                 continue
-            self._copies[value] = self._made(value)
+            self._copies[value] = self._new_copy(value)
             stack.pop()
         return self._copies[root]
 
-    def _made(self, value: Value) -> Value:
+    def _new_copy(self, value: Value) -> Value:
         operands = tuple(self._copies[v] for v in value.operands)
         if value.op == "param":
             bound = self._bound.get(str(value.detail))
@@ -176,7 +176,7 @@ class _Copy:
         known = self._loops.get(number)
         if known is None:
             known = self._loops[number] = self._inliner.new_loop()
-            turns = Turns.of(self._flow.loops[number], self._flow)
+            turns = Turns.from_loop(self._flow.loops[number], self._flow)
             bounds = None
             if turns.bounds is not None:
                 start, stop, step = (self._copy(v) for v in turns.bounds)

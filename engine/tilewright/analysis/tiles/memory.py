@@ -48,7 +48,7 @@ def dims(engine: Engine, value: Value | None) -> tuple[Dim, ...] | None:
         return None
     if value.op == "tuple":
         return tuple(engine.extent(part) for part in value.operands)
-    facts = engine.of(value)
+    facts = engine.facts_of(value)
     if facts.kind is Kind.CONSTEXPR:
         return (engine.extent(value),)
     if facts.items is None:
@@ -73,7 +73,7 @@ def block(
     shape: Value | None,
 ) -> TileFacts:
     """A block pointer or descriptor over a base."""
-    pointer = UNKNOWN if base is None else engine.of(base)
+    pointer = UNKNOWN if base is None else engine.facts_of(base)
     return TileFacts(
         kind,
         shape=dims(engine, shape),
@@ -84,7 +84,7 @@ def block(
 
 
 def _strides(engine: Engine, value: Value) -> tuple[Polynomial | None, ...] | None:
-    items = engine.of(value).items
+    items = engine.facts_of(value).items
     if items is None:
         return None
     forms = [item.affine for item in items]

@@ -7,8 +7,8 @@ import tilewright.analysis.tiles.fold as fold
 import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.arguments import type_named_by
 from tilewright.analysis.tiles.arithmetic import weak_type
-from tilewright.analysis.tiles.calls import called, method
-from tilewright.analysis.tiles.carried import after, phi
+from tilewright.analysis.tiles.calls import call_facts, method
+from tilewright.analysis.tiles.carried import facts_after_loop, phi
 from tilewright.analysis.tiles.engine import (
     UNKNOWN,
     Engine,
@@ -42,7 +42,7 @@ def _parameter(engine: Engine, value: Value) -> TileFacts:
     elif facts.shape == () and facts.kind in (Kind.SCALAR, Kind.CONSTEXPR):
         is_number = facts.kind is Kind.SCALAR and not types.is_float(facts.dtype)
         if is_number or facts.divisibility > 0:
-            form = affine.constant(Polynomial.of(value))
+            form = affine.constant(Polynomial.from_value(value))
     strides = () if facts.shape == () and facts.kind is not Kind.UNKNOWN else None
     return replace(facts, affine=form, strides=strides, divisibility=max(1, facts.divisibility))
 
@@ -60,7 +60,7 @@ def _program_id(engine: Engine, value: Value) -> TileFacts:
 
 
 def _arange(engine: Engine, value: Value) -> TileFacts:
-    start, end = (engine.of(v) for v in value.operands)
+    start, end = (engine.facts_of(v) for v in value.operands)
     shape = None
     if start.affine is not None and end.affine is not None:
         length = end.affine.constant - start.affine.constant
@@ -83,7 +83,7 @@ def _bound_type(engine: Engine, bounds: tuple[Value, ...]) -> str | None:
     """The type of a loop's index: what its bounds promote to."""
     found = "i32"
     for bound in bounds:
-        facts = engine.of(bound)
+        facts = engine.facts_of(bound)
         dtype = types.of_number(0) if facts.dtype == types.WEAK else facts.dtype
         promoted = None if dtype is None else types.promote(found, dtype)
         if promoted is None:
@@ -94,13 +94,15 @@ def _bound_type(engine: Engine, bounds: tuple[Value, ...]) -> str | None:
 
 def _load(engine: Engine, value: Value) -> TileFacts:
     others = [v for v in (value.keyword("mask"), value.keyword("other")) if v is not None]
-    return loaded(engine, value, engine.of(value.operands[0]), [engine.of(v) for v in others])
+    return loaded(
+        engine, value, engine.facts_of(value.operands[0]), [engine.facts_of(v) for v in others]
+    )
 
 
 def _cast(engine: Engine, value: Value) -> TileFacts:
-    owner = engine.of(value.operands[0])
+    owner = engine.facts_of(value.operands[0])
     if len(value.operands) > 1:
-        dtype = type_named_by(engine.of(value.operands[1]))
+        dtype = type_named_by(engine.facts_of(value.operands[1]))
     else:
         name = str(value.detail)
         dtype = types.named(name) or type_named_by(engine.subject.globals(name))
@@ -108,11 +110,11 @@ def _cast(engine: Engine, value: Value) -> TileFacts:
 
 
 def _dot(engine: Engine, value: Value) -> TileFacts:
-    return called(engine, value, TL + "dot", [*value.positional], _keywords(value))
+    return call_facts(engine, value, TL + "dot", [*value.positional], _keywords(value))
 
 
 def _unary(engine: Engine, value: Value) -> TileFacts:
-    inner = engine.of(value.operands[0])
+    inner = engine.facts_of(value.operands[0])
     operator = str(value.detail)
     if inner.kind is Kind.CONSTEXPR:
         form = None if inner.affine is None else affine.negate(inner.affine)
@@ -130,7 +132,7 @@ def _unary(engine: Engine, value: Value) -> TileFacts:
 
 
 def _compare(engine: Engine, value: Value) -> TileFacts:
-    left, right = (engine.of(v) for v in value.operands)
+    left, right = (engine.facts_of(v) for v in value.operands)
     operator = str(value.detail)
     if operator in ("In", "NotIn"):
         return constexpr(fold.member(left.constant, right, operator == "In"))
@@ -165,7 +167,7 @@ def _same_type(left: TileFacts, right: TileFacts, holds: bool) -> Constant | Non
 
 
 def _bool(engine: Engine, value: Value) -> TileFacts:
-    parts = [engine.of(v) for v in value.operands]
+    parts = [engine.facts_of(v) for v in value.operands]
     stops = value.detail == "Or"
     rest = []
     for part in parts:
@@ -183,7 +185,7 @@ def _bool(engine: Engine, value: Value) -> TileFacts:
 
 
 def _expand(engine: Engine, value: Value) -> TileFacts:
-    inner = engine.of(value.operands[0])
+    inner = engine.facts_of(value.operands[0])
     form = str(value.detail).split(",")
     if inner.shape is None or form.count(":") > len(inner.shape):
         return UNKNOWN if inner.kind is not Kind.POINTER else replace(inner, shape=None)
@@ -200,7 +202,7 @@ def _expand(engine: Engine, value: Value) -> TileFacts:
 
 
 def _item(engine: Engine, value: Value) -> TileFacts:
-    owner = engine.of(value.operands[0])
+    owner = engine.facts_of(value.operands[0])
     place = value.detail
     if owner.items is None or not isinstance(place, int):
         return UNKNOWN
@@ -210,17 +212,17 @@ def _item(engine: Engine, value: Value) -> TileFacts:
 
 
 def _tuple(engine: Engine, value: Value) -> TileFacts:
-    return TileFacts(Kind.TUPLE, items=tuple(engine.of(v) for v in value.operands))
+    return TileFacts(Kind.TUPLE, items=tuple(engine.facts_of(v) for v in value.operands))
 
 
 def _select(engine: Engine, value: Value) -> TileFacts:
-    condition = engine.of(value.operands[0])
+    condition = engine.facts_of(value.operands[0])
     found: TileFacts | None = None
     is_runtime = condition.kind in (Kind.SCALAR, Kind.MASK)
     for choice in branches(condition, value):
         if choice in engine.subject.undefined:
             continue
-        facts = engine.of(choice)
+        facts = engine.facts_of(choice)
         found = facts if found is None else join(found, facts, is_runtime)
     if found is None:
         return UNKNOWN
@@ -238,21 +240,21 @@ def _opaque(engine: Engine, value: Value) -> TileFacts:
     source = engine.subject.sources.get(value)
     inlined = engine.subject.inline(value)
     if inlined is not None:
-        return engine.of(inlined)
+        return engine.facts_of(inlined)
     if source is None:
         return UNKNOWN
     given = [*source.positional]
     keywords = dict(source.keywords)
     if source.is_method:
         return method(engine, value, source.name, given, keywords)
-    return called(engine, value, source.name, given, keywords)
+    return call_facts(engine, value, source.name, given, keywords)
 
 
 def _call(engine: Engine, value: Value) -> TileFacts:
     inlined = engine.subject.inline(value)
     if inlined is not None:
-        return engine.of(inlined)
-    return called(engine, value, str(value.detail), [*value.positional], _keywords(value))
+        return engine.facts_of(inlined)
+    return call_facts(engine, value, str(value.detail), [*value.positional], _keywords(value))
 
 
 def _method(engine: Engine, value: Value) -> TileFacts:
@@ -260,7 +262,7 @@ def _method(engine: Engine, value: Value) -> TileFacts:
 
 
 def _attribute(engine: Engine, value: Value) -> TileFacts:
-    return attribute(engine, value, engine.of(value.operands[0]))
+    return attribute(engine, value, engine.facts_of(value.operands[0]))
 
 
 def _keywords(value: Value) -> dict[str, Value]:
@@ -287,7 +289,7 @@ TRANSFERS: dict[str, Transfer] = {
     "tuple": _tuple,
     "select": _select,
     "phi": phi,
-    "after": after,
+    "after": facts_after_loop,
     "opaque": _opaque,
     "call": _call,
     "method": _method,

@@ -59,11 +59,11 @@ def is_launched(module: Module, kernel: Kernel) -> bool:
     """Whether the host runs a kernel, as against a helper whose parameters may be tiles."""
     if module.has_launches(kernel.name) or kernel.autotune is not None or kernel.heuristics:
         return True
-    return flow_of(module, kernel).result is None and kernel.name not in _called(module)
+    return flow_of(module, kernel).result is None and kernel.name not in _called_names(module)
 
 
 @per_module
-def _called(module: Module) -> frozenset[str]:
+def _called_names(module: Module) -> frozenset[str]:
     """Names that the module's kernels call."""
     names: set[str] = set()
     for kernel in module.kernels:

@@ -19,7 +19,7 @@ class Polynomial:
     monomials: frozenset[tuple[_Monomial, int]]
 
     @staticmethod
-    def of(value: Value | int) -> "Polynomial":
+    def from_value(value: Value | int) -> "Polynomial":
         """A number, or one value with coefficient 1."""
         if isinstance(value, int):
             return _normal({(): value})
@@ -70,5 +70,5 @@ def _normal(total: Mapping[_Monomial, int]) -> Polynomial:
     return Polynomial(frozenset((f, c) for f, c in total.items() if c != 0))
 
 
-ZERO = Polynomial.of(0)
-ONE = Polynomial.of(1)
+ZERO = Polynomial.from_value(0)
+ONE = Polynomial.from_value(1)

@@ -4,7 +4,7 @@ import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.arguments import Arguments
 from tilewright.analysis.tiles.arithmetic import tensor_type
 from tilewright.analysis.tiles.engine import UNKNOWN
-from tilewright.analysis.tiles.extents import without
+from tilewright.analysis.tiles.extents import without_axis
 from tilewright.analysis.tiles.functions import function
 from tilewright.analysis.tiles.joins import settled
 from tilewright.analysis.tiles.model import Kind, Shape, TileFacts
@@ -107,7 +107,7 @@ def _reduced_shape(args: Arguments, shape: Shape | None) -> Shape | None:
     if keeps:
         axis %= len(shape)
         return (*shape[:axis], 1, *shape[axis + 1 :])
-    return without(shape, axis)
+    return without_axis(shape, axis)
 
 
 @function("cumsum cumprod", "input axis reverse dtype")

@@ -5,7 +5,7 @@ import tilewright.analysis.tiles.types as types
 from tilewright.analysis.tiles.arguments import Arguments
 from tilewright.analysis.tiles.arithmetic import tensor_type
 from tilewright.analysis.tiles.engine import Engine
-from tilewright.analysis.tiles.extents import broadcast, without
+from tilewright.analysis.tiles.extents import broadcast, without_axis
 from tilewright.analysis.tiles.functions import function
 from tilewright.analysis.tiles.members import numel, retyped, transposed
 from tilewright.analysis.tiles.memory import dims
@@ -109,7 +109,7 @@ def _expand_dims(args: Arguments) -> TileFacts:
 @function("squeeze", "x dim")
 def _squeeze(args: Arguments) -> TileFacts:
     facts, axis = args.facts("x"), args.number("dim")
-    shape = None if facts.shape is None or axis is None else without(facts.shape, axis)
+    shape = None if facts.shape is None or axis is None else without_axis(facts.shape, axis)
     return retyped(args.engine, args.value, facts, shape)
 
 
@@ -181,7 +181,7 @@ def _histogram(args: Arguments) -> TileFacts:
 
 
 @function("sort flip", "x dim")
-def _kept(args: Arguments) -> TileFacts:
+def _unchanged_facts(args: Arguments) -> TileFacts:
     facts = args.facts("x")
     return args.result(facts, facts.dtype)
 

@@ -17,7 +17,7 @@ from tilewright.analysis.values import Value
 
 
 def binary(engine: Engine, value: Value) -> TileFacts:
-    left, right = (engine.of(v) for v in value.operands)
+    left, right = (engine.facts_of(v) for v in value.operands)
     operator = str(value.detail)
     if left.kind is Kind.CONSTEXPR and right.kind is Kind.CONSTEXPR:
         form = None if operator == "Div" else _form(engine, value, left, right)

@@ -9,7 +9,7 @@ from tilewright.compiled.causes import (
     accesses_on,
     against_the_order,
     causes_of,
-    without,
+    without_causes,
 )
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import known_line, place_of
@@ -34,7 +34,7 @@ def unvectorized_access(subject: Subject) -> Iterator[Seen]:
         narrow = narrowest(line)
         places = accesses_on(subject, line.line) if narrow else ()
         if narrow is not None and len(places) == 1 and known_line(subject.module, line.line):
-            yield from _seen(subject, line, narrow, places[0])
+            yield from _observations(subject, line, narrow, places[0])
 
 
 def narrowest(line: LineReport) -> Access | None:
@@ -52,9 +52,11 @@ def _is_narrow(access: Access) -> bool:
     return best >= bits * (2 if bits < _WIDE_BITS else _TIMES)
 
 
-def _seen(subject: Subject, line: LineReport, narrow: Access, place: Place) -> Iterator[Seen]:
+def _observations(
+    subject: Subject, line: LineReport, narrow: Access, place: Place
+) -> Iterator[Seen]:
     bits, best = narrow.bits, narrow.best_bits
-    told = _told(subject, line, narrow, place)
+    told = _reason_and_advice(subject, line, narrow, place)
     if told is None or bits is None or best is None:
         return
     why, do = told
@@ -66,7 +68,7 @@ def _seen(subject: Subject, line: LineReport, narrow: Access, place: Place) -> I
     )
 
 
-def _told(
+def _reason_and_advice(
     subject: Subject, line: LineReport, narrow: Access, place: Place
 ) -> tuple[str, str] | None:
     """(why, what to do); None where no reason is known, or the probe refutes it."""
@@ -81,12 +83,12 @@ def _told(
         if wider is None or narrow.bits is None or wider <= narrow.bits:
             return None
         confirmed = f" (compiled with {_asserted(causes)} it moves {_bytes(wider)})"
-    return f"{confirmed}, because {_because(causes)}", _advice(causes)
+    return f"{confirmed}, because {_reasons_text(causes)}", _advice(causes)
 
 
 def _confirmed(subject: Subject, line: int, causes: tuple[Cause, ...]) -> int | None:
     """Bits that the line's accesses move if the compiler gets the hint."""
-    report = subject.probed(without(subject.launch, causes))
+    report = subject.probed(without_causes(subject.launch, causes))
     return None if report is None else _widest(report, line)
 
 
@@ -112,7 +114,7 @@ def _asserted(causes: tuple[Cause, ...]) -> str:
     return " and ".join(parts)
 
 
-def _because(causes: tuple[Cause, ...]) -> str:
+def _reasons_text(causes: tuple[Cause, ...]) -> str:
     by_argument: dict[str, list[Cause]] = {}
     for cause in causes:
         by_argument.setdefault(cause.argument.name, []).append(cause)

@@ -50,7 +50,9 @@ def _is_flat(subject: Subject, line: int) -> bool:
     if kernel is None or kernel is not subject.kernel:
         return False
     nodes = (n for n in nodes_of(kernel.node) if isinstance(n, ast.expr) and n.lineno == line)
-    ranks = [len(facts.shape) for n in nodes if (facts := subject.tiles.at(n)).shape is not None]
+    ranks = [
+        len(facts.shape) for n in nodes if (facts := subject.tiles.facts_at(n)).shape is not None
+    ]
     return max(ranks, default=2) < 2
 
 

@@ -22,10 +22,10 @@ def dot_without_tensor_unit(subject: Subject) -> Iterator[Seen]:
         return
     for line in report.lines:
         if line.dots and not line.tensor and known_line(subject.module, line.line):
-            yield _seen(subject, line)
+            yield _observation(subject, line)
 
 
-def _seen(subject: Subject, line: LineReport) -> Seen:
+def _observation(subject: Subject, line: LineReport) -> Seen:
     unit = _UNITS[subject.backend]
     calls = calls_on(subject.module, line.line, *_DOTS)
     reason, do, asked = _reason(subject, calls[0] if len(calls) == 1 else None)
@@ -44,7 +44,7 @@ def _reason(subject: Subject, call: ast.Call | None) -> tuple[str, str, bool]:
     unknown = (", for a reason that the compile report does not contain", _LOOK, False)
     if call is None or len(call.args) < 2:
         return unknown
-    first, second = (subject.tiles.at(argument) for argument in call.args[:2])
+    first, second = (subject.tiles.facts_at(argument) for argument in call.args[:2])
     precision = _precision(call)
     dtype = first.dtype if first.dtype == second.dtype else None
     if dtype == "fp32" and precision in ("ieee", None) and _scalar_fp32(subject, precision):

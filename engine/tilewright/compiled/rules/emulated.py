@@ -64,9 +64,9 @@ def emulated_instructions(subject: Subject) -> Iterator[Seen]:
     total = sum(_weight(line) * _instructions(line) for line in subject.report.lines)
     for kind, words in _WORDS.items():
         own = [line for line in lines if line.emulated.get(kind)]
-        spent = sum(_weight(line) * _spent(line, kind) for line in own)
+        spent = sum(_weight(line) * _instruction_count(line, kind) for line in own)
         if own and (spent >= _SHARE * total or kind is Emulated.ATOMIC):
-            yield _seen(subject, own, kind, words)
+            yield _observation(subject, own, kind, words)
     yield from _slow_doubles(subject)
 
 
@@ -75,7 +75,7 @@ def _weight(line: LineReport) -> int:
     return int(_LOOP_WEIGHT ** min(line.loop_depth, 2))
 
 
-def _spent(line: LineReport, kind: Emulated) -> int:
+def _instruction_count(line: LineReport, kind: Emulated) -> int:
     """Instructions of a line that go into a kind."""
     least = line.emulated[kind] * _LEAST.get(kind, 0)
     return least or line.instructions
@@ -87,7 +87,9 @@ def _instructions(line: LineReport) -> int:
     return max(line.instructions, least)
 
 
-def _seen(subject: Subject, lines: Sequence[LineReport], kind: Emulated, words: _Words) -> Seen:
+def _observation(
+    subject: Subject, lines: Sequence[LineReport], kind: Emulated, words: _Words
+) -> Seen:
     def amount(line: LineReport) -> int:
         return line.emulated[kind] * _weight(line)
 

@@ -55,7 +55,7 @@ def _is_regular(subject: Subject, line: int) -> bool:
     places = [place for place in accesses_on(subject, line) if place.kind == "load"]
     if len(places) != 1 or not _feeds_product(subject, places[0]):
         return False
-    facts = subject.tiles.of(places[0].pointer)
+    facts = subject.tiles.facts_of(places[0].pointer)
     if facts.shape is None or len(facts.shape) != 2 or facts.strides is None:
         return False
     known = [stride for stride in facts.strides if stride is not None]

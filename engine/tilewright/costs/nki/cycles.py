@@ -92,7 +92,10 @@ _ByEngine = Mapping[Engine, float]
 
 def _copied(record: InstructionRecord, chip: NeuronChip) -> _ByEngine:
     n = record["free"]
-    found = {Engine.VECTOR: _sped(record, "tensor_copy", n, chip), Engine.SCALAR: float(n)}
+    found = {
+        Engine.VECTOR: _fast_mode_cycles(record, "tensor_copy", n, chip),
+        Engine.SCALAR: float(n),
+    }
     if all(tile["memory"] != "PSUM" for tile in (*record["reads"], *record["writes"])):
         found[Engine.GPSIMD] = float(n)
     return found
@@ -100,7 +103,10 @@ def _copied(record: InstructionRecord, chip: NeuronChip) -> _ByEngine:
 
 def _with_scalar(record: InstructionRecord, chip: NeuronChip) -> _ByEngine:
     n = record["free"]
-    return {Engine.VECTOR: _sped(record, "tensor_scalar", n, chip), Engine.SCALAR: float(n)}
+    return {
+        Engine.VECTOR: _fast_mode_cycles(record, "tensor_scalar", n, chip),
+        Engine.SCALAR: float(n),
+    }
 
 
 def _computed(record: InstructionRecord, chip: NeuronChip) -> _ByEngine:
@@ -111,7 +117,7 @@ def _computed(record: InstructionRecord, chip: NeuronChip) -> _ByEngine:
         return _with_scalar(record, chip)
     if sum(tile["memory"] == "PSUM" for tile in reads) == 1:
         return {Engine.VECTOR: float(n)}
-    found = {Engine.VECTOR: _sped(record, "tensor_tensor", 2 * n, chip)}
+    found = {Engine.VECTOR: _fast_mode_cycles(record, "tensor_tensor", 2 * n, chip)}
     if name == "multiply" and len(reads) == 2 and reads[0] == reads[1]:
         found[Engine.SCALAR] = float(n)  # a square
     return found
@@ -126,7 +132,9 @@ def _activated(record: InstructionRecord, chip: NeuronChip) -> _ByEngine:
 
 def _reduced(record: InstructionRecord, chip: NeuronChip) -> _ByEngine:
     read = max((tile["free"] for tile in record["reads"]), default=1)
-    return {Engine.VECTOR: _sped(record, "tensor_reduce", max(record["free"], read), chip)}
+    return {
+        Engine.VECTOR: _fast_mode_cycles(record, "tensor_reduce", max(record["free"], read), chip)
+    }
 
 
 def _reciprocal(record: InstructionRecord, chip: NeuronChip) -> _ByEngine:
@@ -160,7 +168,9 @@ def _otherwise(record: InstructionRecord) -> Cycles:
     return Cycles({Engine.VECTOR: float(record["free"])}, documented=False)
 
 
-def _sped(record: InstructionRecord, kind: str, cycles: float, chip: NeuronChip) -> float:
+def _fast_mode_cycles(
+    record: InstructionRecord, kind: str, cycles: float, chip: NeuronChip
+) -> float:
     """Fewer cycles for 2-byte types, where all tiles lie in SBUF."""
     tiles = (*record["reads"], *record["writes"])
     small = all(element_bytes(t) == 2 and t["memory"] == "SBUF" for t in tiles)

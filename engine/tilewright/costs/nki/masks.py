@@ -15,7 +15,7 @@ _MOST_TURNS = 1 << 14
 _Lanes = tuple[tuple[Symbol, int, int], ...]
 """Of each masked lane, the first index that is left and the one after the last."""
 
-_NOTHING: _Lanes = ((Symbol("no lane", SymbolKind.LANE, "lane", Affine.of(1)), 0, 0),)
+_NOTHING: _Lanes = ((Symbol("no lane", SymbolKind.LANE, "lane", Affine.from_value(1)), 0, 0),)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class MaskedShape:
     distinct: int
     lanes: tuple[tuple[int, int, int], ...] = ()
 
-    def left(self, partitions: int, free: int) -> tuple[int, int]:
+    def remaining_shape(self, partitions: int, free: int) -> tuple[int, int]:
         """Partitions and elements a partition that are left of a tile with so many."""
         for axis, kept, extent in self.lanes:
             if axis == 0:
@@ -103,7 +103,7 @@ def _counted(
 ) -> Counter[_Lanes] | None:
     found: Counter[_Lanes] = Counter()
     for place in product(*map(range, trips)):
-        lanes = _lanes(parts, dict(zip(inner, map(Affine.of, place), strict=True)))
+        lanes = _lanes(parts, dict(zip(inner, map(Affine.from_value, place), strict=True)))
         if lanes is None:
             return None
         found[lanes] += 1
@@ -131,7 +131,7 @@ def _lanes(parts: Sequence[Comparison], at: Mapping[Symbol, Affine]) -> _Lanes |
                 return _NOTHING
             continue
         (lane,) = lanes
-        kept = _kept(value, lane, part.equality)
+        kept = _kept_lanes(value, lane, part.equality)
         if kept is None:
             return None
         low, high = left.get(lane, kept)
@@ -140,12 +140,12 @@ def _lanes(parts: Sequence[Comparison], at: Mapping[Symbol, Affine]) -> _Lanes |
     return tuple((lane, low, max(low, high)) for lane, (low, high) in ordered)
 
 
-def _kept(value: Affine, lane: Symbol, equality: bool) -> tuple[int, int] | None:
+def _kept_lanes(value: Affine, lane: Symbol, equality: bool) -> tuple[int, int] | None:
     """The lanes, first and one after the last, for which ``value >= 0``, or ``== 0``."""
     extent = None if lane.extent is None else lane.extent.number
     slope = value.coefficient(lane)
     step = None if slope is None else slope.number
-    start = value.substitute({lane: Affine.of(0)}).number
+    start = value.substitute({lane: Affine.from_value(0)}).number
     if extent is None or not step or start is None:
         return None
     if equality:

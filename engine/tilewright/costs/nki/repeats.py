@@ -111,8 +111,10 @@ class Repeats:
         return self._filled(structure, (*integers, *(part.value for part in masks)))
 
     def _opaque(self, what: object, op: Operation) -> _Value:
-        around = tuple(Affine.of(loop.symbol) for loop in op.loops if loop.symbol is not None)
-        programs = tuple(Affine.of(symbol) for symbol in self._flow.program.values())
+        around = tuple(
+            Affine.from_value(loop.symbol) for loop in op.loops if loop.symbol is not None
+        )
+        programs = tuple(Affine.from_value(symbol) for symbol in self._flow.program.values())
         return self._filled(("opaque", id(what)), around + programs)
 
     def _read(self, view: View, op: Operation) -> _Value:
@@ -159,7 +161,7 @@ class Repeats:
         for symbol in _runs(value):
             if symbol not in around and symbol not in known and symbol.kind is SymbolKind.LOOP:
                 # A loop of the writer's own, which has ended: the reader finds its result.
-                known[symbol] = Affine.of(
+                known[symbol] = Affine.from_value(
                     Symbol((_OUTSIDE, symbol.extent), SymbolKind.OTHER, symbol.name)
                 )
         value = value.replaced(known)

@@ -188,10 +188,10 @@ class _Reader:
         distinct: Counter[tuple[int, int]] = Counter()
         for at in turns:
             for shape in self._shapes(op, at, around, varying):
-                left = shape.left(base["partitions"], base["free"])
+                left = shape.remaining_shape(base["partitions"], base["free"])
                 found[left] += shape.count
                 distinct[left] += shape.distinct
-        kept = _kept(op.loops, self._trips_of(op, turns[0]), varying, earlier)
+        kept = _varying_turns(op.loops, self._trips_of(op, turns[0]), varying, earlier)
         for (partitions, free), count in found.items():
             if not count or not partitions or not free:
                 continue
@@ -235,7 +235,7 @@ class _Reader:
                 self.unknown.append(f"the shapes of {_MOST_TURNS} iterations and more")
                 return None
             turns = [
-                {**at, loop.symbol: Affine.of(turn)}
+                {**at, loop.symbol: Affine.from_value(turn)}
                 for at, trip in zip(turns, trips, strict=True)
                 for turn in range(trip or 0)
             ]
@@ -306,7 +306,7 @@ _Shapes = tuple[tuple[tuple[int, ...] | None, ...], tuple[int | None, ...]]
 """Sides of all tiles, and the trips of the loops that they do not depend on."""
 
 
-def _kept(
+def _varying_turns(
     loops: Sequence[Loop],
     trips: Sequence[int],
     varying: frozenset[Symbol],

@@ -40,7 +40,7 @@ class WorkerActor:
         self._probing = threading.Lock()
         self._found: list[Gpu] | None = None
 
-    def about(self) -> str:
+    def description(self) -> str:
         """This node's host, what its worker says of itself, and its devices."""
         try:
             told: About = {"hello": self._client.hello, "devices": self._devices()}
@@ -57,15 +57,19 @@ class WorkerActor:
         """
         asked = json.loads(request.replace(ROOT, str(self._folder)))
         if asked.get("incarnation", self._incarnation) != self._incarnation:
-            return self._lost("the actor was restarted, and what an earlier job wrote is gone")
+            return self._lost_answer(
+                "the actor was restarted, and what an earlier job wrote is gone"
+            )
         try:
             names = [device["name"] for device in self._devices()] if asked["gpus"] else []
             if names != asked["gpus"]:
-                return self._lost(f"the actor was restarted where torch finds {names or 'no GPU'}")
+                return self._lost_answer(
+                    f"the actor was restarted where torch finds {names or 'no GPU'}"
+                )
             self._files.bring(bundles)
             return self._answer(self._client.run(asked["job"], asked["timeout_s"]))
         except DeviceError as error:
-            return self._lost(str(error))
+            return self._lost_answer(str(error))
 
     @_control  # type: ignore[untyped-decorator]
     def answers(self) -> bool:
@@ -93,7 +97,7 @@ class WorkerActor:
                 self._found = list(probed.value["devices"])
             return self._found
 
-    def _lost(self, message: str) -> str:
+    def _lost_answer(self, message: str) -> str:
         return self._answer(JobOutcome(JobStatus.LOST, {}, message))
 
     def _answer(self, outcome: JobOutcome[Any]) -> str:

@@ -45,7 +45,7 @@ class ActorClient:
     Args:
         ray: the module.
         actor: its handle.
-        about: what ``WorkerActor.about`` said.
+        about: what ``WorkerActor.description`` returned.
     """
 
     def __init__(self, ray: Any, actor: Any, bundles: Bundles, about: About) -> None:
@@ -65,9 +65,9 @@ class ActorClient:
             request, bundles = self._request(job, timeout_s)
             answer = json.loads(self._answer(self._actor.run.remote(request, bundles), timeout_s))
         except GoneError as error:
-            return _lost(f"no job of this connection wrote {error}", start)
+            return _lost_outcome(f"no job of this connection wrote {error}", start)
         except (self._ray.exceptions.RayError, TimeoutError, ConnectionError) as error:
-            return _lost(f"its actor on {self.host} was lost: {_first_line(error)}", start)
+            return _lost_outcome(f"its actor on {self.host} was lost: {_first_line(error)}", start)
         return self._outcome(answer)
 
     def cancel(self) -> None:
@@ -116,7 +116,7 @@ class ActorClient:
         )  # fmt: skip
 
 
-def _lost(message: str, start: float) -> JobOutcome[Any]:
+def _lost_outcome(message: str, start: float) -> JobOutcome[Any]:
     return JobOutcome(JobStatus.LOST, {}, message, seconds=time.monotonic() - start)
 
 

@@ -57,7 +57,7 @@ class Cluster:
         count, options = self._wanted(address)
         actor_class = self._ray.remote(**_ACTOR, **options)(WorkerActor)
         handles = [actor_class.remote() for _ in range(count)]
-        asked = {handle.about.remote(): handle for handle in handles}
+        asked = {handle.description.remote(): handle for handle in handles}
         ready, late = self._ray.wait(list(asked), num_returns=count, timeout=_START_S)
         for reference in late:
             _LOG.warning("Ray placed no actor within %.0f s; going on without it", _START_S)
@@ -68,11 +68,13 @@ class Cluster:
                 f"({_named(options)}) is in use or not there; `ray status` says"
             )
         found = [
-            (asked[reference], self._about(reference)) for reference in asked if reference in ready
+            (asked[reference], self._node_facts(reference))
+            for reference in asked
+            if reference in ready
         ]
         return [self._client(handle, about, options["num_gpus"] != 0) for handle, about in found]
 
-    def _about(self, reference: Any) -> About:
+    def _node_facts(self, reference: Any) -> About:
         place = self._address.place
         try:
             about: About = json.loads(self._ray.get(reference))

@@ -56,7 +56,7 @@ class Address:
             return f"~/{shlex.quote(self.python[2:])}"
         return shlex.quote(self.python)
 
-    def of(self, device: str) -> str:
+    def device_id(self, device: str) -> str:
         """The id of one of the host's devices."""
         return f"{self.place}#{device}"
 

@@ -83,7 +83,7 @@ class SshChannel(ProcessChannel):
         super().__init__(started(address, len(first)), _STOP_SECONDS)
         self._link = Link(self._stdin)
         writer = cast("BinaryIO", self._link)
-        self._talk = Conversation(self._stdout, writer, self._has_ended, heard=self._heard)
+        self._talk = Conversation(self._stdout, writer, self._has_ended, heard=self._local_answer)
         self._edge: Edge
         with self._limited():
             self.hello = self._greeted(first)
@@ -141,7 +141,7 @@ class SshChannel(ProcessChannel):
         self._reap(ENDING_SECONDS)
         return refused(self._address, self._process.returncode, self._printed())
 
-    def _heard(self, answer: Answer) -> Answer:
+    def _local_answer(self, answer: Answer) -> Answer:
         return self._edge.names_left_out(self._edge.incoming(answer), self._address.host)
 
     def _has_ended(self) -> None:

@@ -43,7 +43,7 @@ class _Packing:
         self._bytes = 0
         self._seen: set[Path] = set()
         self._add(path)
-        for neighbour in _beside(path) if path.suffix == ".py" else ():
+        for neighbour in _neighbours(path) if path.suffix == ".py" else ():
             self._add(neighbour)
 
     def _add(self, path: Path) -> None:
@@ -74,7 +74,7 @@ class _Packing:
             self.parcel.files.append(path)
 
 
-def _beside(path: Path) -> Iterator[Path]:
+def _neighbours(path: Path) -> Iterator[Path]:
     """Modules and packages in the file's folder; of a member of a package, its whole package."""
     top = path.parent
     if not (top / "__init__.py").is_file():

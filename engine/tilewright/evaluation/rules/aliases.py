@@ -27,7 +27,7 @@ class Aliases:
     _known: dict[int, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, view: View) -> "Aliases":
+    def from_view(cls, view: View) -> "Aliases":
         """For a module: its keepers, its cached functions, its functions and classes."""
         defined = frozenset(
             name
@@ -38,7 +38,7 @@ class Aliases:
 
     def origin(self, node: ast.Name) -> str | None:
         """The module's name, or ``self``, that a local name stands for a part of."""
-        for above in self.view.around(node):
+        for above in self.view.enclosing_nodes(node):
             if isinstance(above, FUNCTIONS):
                 found = self._in(above).get(node.id)
                 if found is not None or node.id in self.view.locals_of(above):
@@ -53,10 +53,10 @@ class Aliases:
     def _in(self, function: Function) -> Mapping[str, str]:
         known = self._known.get(id(function))
         if known is None:
-            known = self._known[id(function)] = self._found(function)
+            known = self._known[id(function)] = self._aliases_in(function)
         return known
 
-    def _found(self, function: Function) -> dict[str, str]:
+    def _aliases_in(self, function: Function) -> dict[str, str]:
         found: dict[str, str] = {}
         bindings = list(_bindings(function))
         for _ in range(_ROUNDS):

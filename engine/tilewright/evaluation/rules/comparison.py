@@ -51,7 +51,7 @@ def rule_verdict(
     """
     found = [
         *((finding, finding.key) for finding in contract(original, candidate, entry)),
-        *_new(_had(original), view_of(candidate)),
+        *_new(_finding_counts(original), view_of(candidate)),
     ]
     if view_of(candidate).is_nki:
         found = [(replace(one, way_out=in_nki(one.way_out)), text) for one, text in found]
@@ -60,8 +60,8 @@ def rule_verdict(
     permitted = [one for one in found if not set(allow).isdisjoint(one[0].allowed_by)]
     refused = [one for one in found if one not in permitted]
     return Verdict(
-        tuple(_said(refused, Grade.HARD)),
-        tuple(_said(refused, Grade.EVIDENCE)),
+        tuple(_finding_texts(refused, Grade.HARD)),
+        tuple(_finding_texts(refused, Grade.EVIDENCE)),
         tuple(_excused(permitted, allow)),
     )
 
@@ -84,7 +84,7 @@ def in_nki(way_out: str) -> str:
     return _FOR_NKI.get(way_out, way_out)
 
 
-def _had(original: Module) -> Callable[[str], int]:
+def _finding_counts(original: Module) -> Callable[[str], int]:
     """How often an original has a finding. Where it launches no kernels, as KernelBench's, all
     spellings of an operator are one: ``nn.Dropout``, ``F.dropout`` and ``x.dropout()``."""
     before = _counted(original.text, original.path)
@@ -124,7 +124,7 @@ def _findings(view: View) -> Iterator[Finding]:
     return chain.from_iterable(rule(view) for rule in _RULES)
 
 
-def _said(found: list[tuple[Finding, str]], grade: Grade) -> Iterator[str]:
+def _finding_texts(found: list[tuple[Finding, str]], grade: Grade) -> Iterator[str]:
     for finding, text in found:
         if finding.grade is grade:
             yield f"{text}; {finding.way_out}{permitting(finding.allowed_by)}"

@@ -138,7 +138,7 @@ def _entry(original: Module, candidate: Module, entry: Entry) -> Iterator[Findin
 
 def _name(module: Module, entry: Entry) -> str:
     """What the entry point is called in a file."""
-    return entry.among([n.name for n in module.tree.body if isinstance(n, ast.ClassDef)])
+    return entry.name_in([n.name for n in module.tree.body if isinstance(n, ast.ClassDef)])
 
 
 def _definitions(module: Module, entry: Entry) -> list[ast.FunctionDef]:

@@ -62,7 +62,7 @@ def _is_type(view: View, node: ast.AST) -> bool:
     if view.is_annotation(node):
         return True
     child = node
-    for above in view.around(node):
+    for above in view.enclosing_nodes(node):
         if isinstance(above, ast.Call):
             asks = isinstance(above.func, ast.Name) and above.func.id in _ASKS_FOR_TYPES
             return asks and child in above.args[1:]
@@ -182,7 +182,7 @@ def _is_usual(view: View, node: ast.Name) -> bool:
             return node.id == "__name__" and any(
                 isinstance(side, ast.Constant) and side.value == "__main__" for side in sides
             )
-    calls = (above.func for above in view.around(node) if isinstance(above, ast.Call))
+    calls = (above.func for above in view.enclosing_nodes(node) if isinstance(above, ast.Call))
     return node.id == "__name__" and "logging.getLogger" in map(view.dotted, calls)
 
 

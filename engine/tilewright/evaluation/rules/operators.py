@@ -36,11 +36,13 @@ def operators(view: View) -> Iterator[Finding]:
             if id(function) not in tensors:
                 tensors[id(function)] = tensor_names(view, function)
             known |= tensors[id(function)]
-            function = next((a for a in view.around(function) if isinstance(a, FUNCTIONS)), None)
-        yield from _found(view, node, known)
+            function = next(
+                (a for a in view.enclosing_nodes(function) if isinstance(a, FUNCTIONS)), None
+            )
+        yield from _node_findings(view, node, known)
 
 
-def _found(view: View, node: ast.AST, known: frozenset[str]) -> Iterator[Finding]:
+def _node_findings(view: View, node: ast.AST, known: frozenset[str]) -> Iterator[Finding]:
     if isinstance(node, ast.Attribute):
         yield from _attribute(view, node, known)
     elif view.is_in_nki_code(node):
@@ -50,10 +52,10 @@ def _found(view: View, node: ast.AST, known: frozenset[str]) -> Iterator[Finding
     elif isinstance(node, ast.Subscript):
         yield from _item(view, node, known)
     elif isinstance(node, ast.Call):
-        yield from _called(view, node, known)
+        yield from _call_findings(view, node, known)
 
 
-def _called(view: View, node: ast.Call, known: frozenset[str]) -> Iterator[Finding]:
+def _call_findings(view: View, node: ast.Call, known: frozenset[str]) -> Iterator[Finding]:
     """A built-in on a tensor, or ``getattr(x, "sum")``."""
     match node:
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
@@ -116,7 +118,7 @@ def _is_of_library(view: View, node: ast.Attribute) -> bool:
 
 def _address(view: View, node: ast.AST) -> Iterator[Finding]:
     """An address may say how a tensor is aligned; as a key it tells tensors of calls apart."""
-    for above in view.around(node):
+    for above in view.enclosing_nodes(node):
         if isinstance(above, ast.stmt):
             break
         if isinstance(above, ast.BinOp) and isinstance(above.op, ast.Mod | ast.BitAnd):

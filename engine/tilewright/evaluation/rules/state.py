@@ -120,7 +120,7 @@ def _is_loaded(view: View, node: ast.Subscript | ast.Attribute) -> bool:
 
 def _aliases(view: View) -> Iterator[Finding]:
     """Changes of what outlives the call by another name: ``box = BOXES[0]; box.append(x)``."""
-    known = Aliases.of(view)
+    known = Aliases.from_view(view)
     for node in view.host:
         base = _changed(node) or _extended(node)
         origin = known.origin(base) if isinstance(base, ast.Name) else None
@@ -157,7 +157,7 @@ def _changed(node: ast.AST) -> ast.AST | None:
 
 def _is_free(view: View, node: ast.Name) -> bool:
     """Whether a name is bound by an outer function and used in an inner one."""
-    functions = [above for above in view.around(node) if isinstance(above, FUNCTIONS)]
+    functions = [above for above in view.enclosing_nodes(node) if isinstance(above, FUNCTIONS)]
     if not functions or node.id in view.locals_of(functions[0]):
         return False
     return any(node.id in view.locals_of(function) for function in functions[1:])

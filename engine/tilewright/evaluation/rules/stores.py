@@ -31,7 +31,7 @@ _BASES = listed(
 
 def stores(view: View) -> Iterator[Finding]:
     """Stores and changes that outlive the call they stand in, or reach into libraries."""
-    known = Aliases.of(view)
+    known = Aliases.from_view(view)
     for node in view.host:
         if isinstance(node, ast.Attribute):
             yield from _of_function(view, known, node)
@@ -41,10 +41,10 @@ def stores(view: View) -> Iterator[Finding]:
             yield from _item(view, node)
             yield from _inside(view, node, node.value)
         elif isinstance(node, ast.Call):
-            yield from _called(view, node)
+            yield from _call_findings(view, node)
 
 
-def _called(view: View, node: ast.Call) -> Iterator[Finding]:
+def _call_findings(view: View, node: ast.Call) -> Iterator[Finding]:
     match node.func:
         case ast.Attribute(value=owner, attr=name) if name in CHANGING:
             yield from _inside(view, node, owner)

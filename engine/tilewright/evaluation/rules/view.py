@@ -42,7 +42,7 @@ class View:
 
     def is_in_nki_code(self, node: ast.AST) -> bool:
         """Whether a node stands in an NKI kernel, or in a function that uses its instructions."""
-        functions = [one for one in self.around(node) if isinstance(one, FUNCTIONS)]
+        functions = [one for one in self.enclosing_nodes(node) if isinstance(one, FUNCTIONS)]
         return any(self._uses_nki(one) for one in functions)
 
     def _uses_nki(self, function: Function) -> bool:
@@ -56,7 +56,7 @@ class View:
     def parent(self, node: ast.AST) -> ast.AST | None:
         return self._parents.get(id(node))
 
-    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+    def enclosing_nodes(self, node: ast.AST) -> Iterator[ast.AST]:
         """What encloses a node, innermost first."""
         above = self.parent(node)
         while above is not None:
@@ -65,16 +65,16 @@ class View:
 
     def function_of(self, node: ast.AST) -> Function | None:
         """The innermost function around a node."""
-        return next((a for a in self.around(node) if isinstance(a, FUNCTIONS)), None)
+        return next((a for a in self.enclosing_nodes(node) if isinstance(a, FUNCTIONS)), None)
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
-        return next((a for a in self.around(node) if isinstance(a, ast.ClassDef)), None)
+        return next((a for a in self.enclosing_nodes(node) if isinstance(a, ast.ClassDef)), None)
 
     def is_local(self, node: ast.Name) -> bool:
         """Whether a function around a name binds it, other than by an import."""
         return any(
             node.id in self.locals_of(above)
-            for above in self.around(node)
+            for above in self.enclosing_nodes(node)
             if isinstance(above, FUNCTIONS)
         )
 
@@ -95,7 +95,7 @@ class View:
     def is_annotation(self, node: ast.AST) -> bool:
         """Whether a node stands in a type annotation."""
         child = node
-        for above in self.around(node):
+        for above in self.enclosing_nodes(node):
             if isinstance(above, ast.arg | ast.AnnAssign) and child is above.annotation:
                 return True
             if isinstance(above, ast.FunctionDef) and child is above.returns:
@@ -141,7 +141,7 @@ class View:
         """
         return self.is_constructing(node) and any(
             isinstance(above, ast.Call) and self.dotted(above.func) == "torch.nn.Parameter"
-            for above in self.around(node)
+            for above in self.enclosing_nodes(node)
         )
 
     def functions(self) -> Iterator[Function]:

@@ -69,11 +69,11 @@ def failure(name: str, value: Counted) -> str | None:
     code = value.get("code")
     if not code:
         return None
-    lines = [*_said(value.get("stdout") or ""), *_said(value.get("stderr") or "")]
+    lines = [*_output_lines(value.get("stdout") or ""), *_output_lines(value.get("stderr") or "")]
     errors = [line for line in lines if "error" in line.lower()] or lines[-1:]
     said = errors[0][:300] if errors else "it said nothing"
     return f"{name} ended with code {code}: {said}"
 
 
-def _said(text: str) -> Sequence[str]:
+def _output_lines(text: str) -> Sequence[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]

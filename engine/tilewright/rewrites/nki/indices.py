@@ -139,7 +139,7 @@ def bound_index(site: Site) -> Refusal | None:
     transfer = next((o for o in site.flow.operations if node is not None and _moves(o, node)), None)
     if node is None or transfer is None or not isinstance(transfer.node, ast.Call):
         return Refusal("only a load or a store takes a mask for its part of HBM")
-    found = _beyond(site, transfer, node)
+    found = _first_overrun(site, transfer, node)
     if found is None:
         return moved()
     part, side = found
@@ -161,7 +161,9 @@ def _moves(operation: Operation, node: ast.Subscript) -> bool:
     return operation.name in _TRANSFERS and any(view.node is node for view in views)
 
 
-def _beyond(site: Site, transfer: Operation, node: ast.Subscript) -> tuple[ast.expr, int] | None:
+def _first_overrun(
+    site: Site, transfer: Operation, node: ast.Subscript
+) -> tuple[ast.expr, int] | None:
     """The first index that leaves its dimension, and the size of that."""
     view = next(v for v in (*transfer.reads, *transfer.writes) if v.node is node)
     sides = site.flow.numbers(view.storage.shape)

@@ -68,7 +68,7 @@ def _in_order(module: Module, issue: Issue, context: AnalysisContext) -> str | R
     site = site_of(module, issue)
     if site is None:
         return NOT_HERE
-    found = [loop for loop in conflicting_loops(site.flow) if _around(site, loop)]
+    found = [loop for loop in conflicting_loops(site.flow) if _encloses(site, loop)]
     if not found:
         return Refusal("no affine_range around it carries a value to its next iteration")
     patch = Patch(module)
@@ -80,7 +80,7 @@ def _in_order(module: Module, issue: Issue, context: AnalysisContext) -> str | R
     return patch.apply()
 
 
-def _around(site: StatementSite, loop: Loop) -> bool:
+def _encloses(site: StatementSite, loop: Loop) -> bool:
     return any(loop in operation.loops for operation in site.operations)
 
 

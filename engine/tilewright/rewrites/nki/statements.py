@@ -296,7 +296,7 @@ def stated_sizes(site: StatementSite, context: AnalysisContext) -> dict[Symbol, 
         for axis, extent in enumerate(argument.shape or ()):
             symbol = size_symbol(parameter.name, axis).symbol
             if symbol is not None:
-                known[symbol] = Affine.of(extent)
+                known[symbol] = Affine.from_value(extent)
     return known
 
 

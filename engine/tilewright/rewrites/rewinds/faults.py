@@ -24,7 +24,7 @@ def _method(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterato
     for launch in module.launches_of(kernel.name):
         host = host_of(module, launch)
         passed = {a.id for a in launch.arguments.values() if isinstance(a, ast.Name)}
-        for call in _asked(host) if host is not None else ():
+        for call in _tested_expressions(host) if host is not None else ():
             match call:
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=[], keywords=[]
@@ -34,7 +34,7 @@ def _method(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterato
                     yield Rewound(patch.apply(), call.lineno, context)
 
 
-def _asked(host: ast.FunctionDef) -> Iterator[ast.expr]:
+def _tested_expressions(host: ast.FunctionDef) -> Iterator[ast.expr]:
     """What a function takes the truth of."""
     pending = [n.test for n in ast.walk(host) if isinstance(n, ast.If | ast.IfExp | ast.Assert)]
     while pending:

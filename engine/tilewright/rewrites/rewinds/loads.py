@@ -40,7 +40,7 @@ def _sink(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[
             if access is None or not isinstance(statement, ast.Assign):
                 continue
             if _may_sink(module, kernel, flow, access, loop):
-                sunk = _sunk(module, statement, access, loop)
+                sunk = _text_with_moved_load(module, statement, access, loop)
                 if sunk is not None:
                     yield Rewound(*sunk, context)
 
@@ -116,7 +116,7 @@ def _is_foreign(module: Module, call: ast.Call) -> bool:
     return not is_method and not known
 
 
-def _sunk(
+def _text_with_moved_load(
     module: Module, statement: ast.Assign, access: Access, loop: ast.For
 ) -> tuple[str, int] | None:
     patch = Patch(module)

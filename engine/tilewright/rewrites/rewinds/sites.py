@@ -87,7 +87,7 @@ def product_blocks(module: Module, kernel: Kernel) -> list[str]:
     """The two constexprs that are the sides of every product tile of a kernel."""
     tiles = tiles_of(module, kernel)
     dots = flow_of(module, kernel).calls("triton.language.dot")
-    found = {names_of_sides(tiles.of(value).shape) for _, value, _ in dots}
+    found = {names_of_sides(tiles.facts_of(value).shape) for _, value, _ in dots}
     (only,) = found if len(found) == 1 else ((),)
     return list(only) if len(set(only)) == 2 and set(only) <= set(kernel.constexprs) else []
 

@@ -152,7 +152,7 @@ def _is_carried(kernel: Kernel, statement: ast.stmt, name: str) -> bool:
 
 def _is_fp32(module: Module, kernel: Kernel, node: ast.Name) -> bool:
     value = flow_of(module, kernel).values.get(node)
-    return value is not None and tiles_of(module, kernel).of(value).dtype in (None, "fp32")
+    return value is not None and tiles_of(module, kernel).facts_of(value).dtype in (None, "fp32")
 
 
 def _accumulator(call: ast.Call) -> ast.expr | None:

@@ -49,7 +49,7 @@ def _row_sizes(module: Module, kernel: Kernel) -> dict[str, int]:
     if any(True for _ in flow.calls("triton.language.dot")):
         return {}
     tiles = tiles_of(module, kernel)
-    found = {names_of_sides(tiles.of(access.pointer).shape) for access in flow.loads} - {()}
+    found = {names_of_sides(tiles.facts_of(access.pointer).shape) for access in flow.loads} - {()}
     (only,) = found if len(found) == 1 else ((),)
     return {only[0]: _ROW} if len(only) == 1 and only[0] in kernel.constexprs else {}
 

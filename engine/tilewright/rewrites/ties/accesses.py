@@ -56,16 +56,16 @@ class Reader:
 
     def axes(self, value: Value) -> list[int]:
         """The axes of a tile that the constexpr sizes."""
-        shape = self._tiles.of(value).shape or ()
+        shape = self._tiles.facts_of(value).shape or ()
         return [at for at, d in enumerate(shape) if isinstance(d, Value) and self.is_constant(d)]
 
-    def along(self, access: Access) -> Iterator[Along]:
+    def effects_along_axes(self, access: Access) -> Iterator[Along]:
         """What an access does along each axis that the constexpr sizes."""
-        kind = self._tiles.of(access.pointer).kind
+        kind = self._tiles.facts_of(access.pointer).kind
         if kind is Kind.BLOCK_POINTER:
             yield from self._by_block_pointer(access)
             return
-        affine = self._tiles.of(access.pointer).affine
+        affine = self._tiles.facts_of(access.pointer).affine
         for axis in self.axes(access.pointer):
             if affine is None:
                 yield Along(access.node.lineno, access.base, None, self._masked(access, axis))
@@ -105,7 +105,7 @@ class Reader:
     def _inner(self, index: Value) -> Affine | None:
         """What a remainder, a minimum or the like is taken of."""
         for part in walk(index):
-            affine = self._tiles.of(part).affine
+            affine = self._tiles.facts_of(part).affine
             if affine is not None and any(t.index.op == "arange" for t in affine.terms):
                 return affine
         return None
@@ -123,7 +123,7 @@ class Reader:
     def _masked(self, access: Access, axis: int) -> bool:
         if access.mask is None:
             return False
-        rank = len(self._tiles.of(access.pointer).shape or ())
+        rank = len(self._tiles.facts_of(access.pointer).shape or ())
         return self._bounds(access.mask, axis, rank)
 
     def _bounds(self, mask: Value, axis: int, rank: int) -> bool:
@@ -138,7 +138,7 @@ class Reader:
                 return axis in places and self._bounds(
                     mask.operands[0], places.index(axis), len(places)
                 )
-        shape = self._tiles.of(mask).shape
+        shape = self._tiles.facts_of(mask).shape
         if shape is None:
             return True
         at = axis - (rank - len(shape))
@@ -146,7 +146,7 @@ class Reader:
 
     def _by_block_pointer(self, access: Access) -> Iterator[Along]:
         checked = _checked_axes(access.node)
-        maker, moves = self._made(access.pointer)
+        maker, moves = self._block_pointer_origin(access.pointer)
         shape = maker.argument(4, "block_shape") if maker is not None else None
         offsets = maker.argument(3, "offsets") if maker is not None else None
         if shape is None or offsets is None:
@@ -163,7 +163,7 @@ class Reader:
     def by_descriptor(self, line: int, called: Called) -> Iterator[Along]:
         """What a descriptor's load or store does; bounds are always checked."""
         owner, *given = called.positional
-        facts = self._tiles.of(owner)
+        facts = self._tiles.facts_of(owner)
         offsets = given[0].operands if given and given[0].op == "tuple" else ()
         for axis, extent in enumerate(facts.shape or ()):
             if not (isinstance(extent, Value) and self.mentions(extent)):
@@ -176,12 +176,12 @@ class Reader:
             yield Along(line, facts.base, goes_on, bounded=True, tiles=counted)
 
     def _counting(self, offset: Value) -> Iterator[Value]:
-        affine = self._tiles.of(offset).affine
+        affine = self._tiles.facts_of(offset).affine
         for index, factors in indices(affine) if affine is not None else ():
             if self.steps(index, factors, ONE):
                 yield index
 
-    def _made(self, pointer: Value) -> tuple[Value | None, list[tuple[Value, ...]]]:
+    def _block_pointer_origin(self, pointer: Value) -> tuple[Value | None, list[tuple[Value, ...]]]:
         """The call that made a block pointer, and how it is moved after that."""
         moves: list[tuple[Value, ...]] = []
         pending, seen = [pointer], set[Value]()

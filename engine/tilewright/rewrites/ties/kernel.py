@@ -12,7 +12,7 @@ from functools import cached_property
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.tiles import Kind, Tiles, tiles_of
-from tilewright.analysis.values import Access, Flow, Value, walk, within
+from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.rewrites.ties.accesses import Along, Reader, indices
 from tilewright.rewrites.ties.model import Ties, joined
 from tilewright.source.model import Kernel, Module
@@ -36,7 +36,9 @@ class KernelTies:
         self._flow: Flow = flow_of(module, kernel)
         self._tiles: Tiles = tiles_of(module, kernel)
         self._reader = Reader(self._flow, self._tiles, name)
-        self._along = [one for a in self._flow.accesses for one in self._reader.along(a)]
+        self._along = [
+            one for a in self._flow.accesses for one in self._reader.effects_along_axes(a)
+        ]
         for node, value, _ in self._flow.placed:
             called = self._flow.sources.get(value)
             if called is not None and called.is_method and called.name in _BY_DESCRIPTOR:
@@ -121,7 +123,7 @@ class KernelTies:
             if current in seen or current.op in _CARRIED:
                 continue
             seen.add(current)
-            affine = self._tiles.of(current).affine
+            affine = self._tiles.facts_of(current).affine
             found = [] if affine is None else list(indices(affine))
             if any(self._counts(index) and not self._by_tile(f) for index, f in found):
                 return True
@@ -132,7 +134,7 @@ class KernelTies:
     def _for_each_tile(self) -> Iterator[Access]:
         """Accesses whose place goes on by one where the tiles go on by one."""
         for access in self._flow.accesses:
-            affine = self._tiles.of(access.pointer).affine
+            affine = self._tiles.facts_of(access.pointer).affine
             every = indices(affine) if affine is not None else ()
             if any(self._counts(index) for index, factors in every if not self._by_tile(factors)):
                 yield access
@@ -155,14 +157,14 @@ class KernelTies:
         if value.is_call("triton.language.cumsum", "triton.language.cumprod"):
             over = True
         else:
-            facts = self._tiles.of(value)
+            facts = self._tiles.facts_of(value)
             over = facts.kind in (Kind.TILE, Kind.SCALAR, Kind.TUPLE) and not self._holds(value)
         return over and any(
             self._reader.axes(part) and self._is_loaded(part) for part in value.operands
         )
 
     def _holds(self, value: Value) -> bool:
-        facts = self._tiles.of(value)
+        facts = self._tiles.facts_of(value)
         if facts.items is not None:
             shapes = [item.shape or () for item in facts.items]
         elif facts.shape is None:
@@ -217,7 +219,7 @@ def _varies(value: Value) -> bool:
 
 def _made_of(value: Value) -> Iterator[Value]:
     """A value and what it is made of within one turn of a loop; loads are not looked behind."""
-    return within(value, lambda current: current.op not in _CARRIED)
+    return values_within(value, lambda current: current.op not in _CARRIED)
 
 
 def _extent(one: Along) -> str:

@@ -27,10 +27,10 @@ class Ties:
         if value == present:
             return ""
         if self.fixed:
-            return f"{name} stays at {_told(present)}: {self.fixed}"
+            return f"{name} stays at {_number_text(present)}: {self.fixed}"
         divides = type(value) is int and value > 0 and present is not None and present % value == 0
         if self.whole and not divides:
-            return f"{name} may only be a divisor of {_told(present)}: {self.whole}"
+            return f"{name} may only be a divisor of {_number_text(present)}: {self.whole}"
         return ""
 
 
@@ -45,5 +45,5 @@ def joined(found: Iterable[Ties]) -> Ties:
     )
 
 
-def _told(present: int | None) -> str:
+def _number_text(present: int | None) -> str:
     return "what the host computes" if present is None else str(present)

@@ -126,7 +126,7 @@ class Grid:
 
     def _interest(self, cell: Cell) -> float:
         """By the size of the gradient, and by how few children a cell has had."""
-        direction = self._gradient.at(cell)
+        direction = self._gradient.direction_at(cell)
         size = math.hypot(*direction) if direction else _CURIOSITY
         return (_CURIOSITY + size) / (1 + self._children.get(cell, 0))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from tilewright.agents.prompt import fenced
-from tilewright.memory.evidence import drawn
+from tilewright.memory.evidence import draw_positions
 from tilewright.memory.model import Experience, Outcome, Query, Recalled, key_of
 from tilewright.memory.run_memory import RunMemory
 from tilewright.search.idea_source import IdeaSource
@@ -63,7 +63,7 @@ class Remembered:
         weights = [self._memory.evidence.weight(key_of(idea), recalled) for idea in ideas]
         if len(set(weights)) <= 1:
             return ()
-        return [ideas[at] for at in drawn(weights, len(ideas), self._blind, rng)]
+        return [ideas[at] for at in draw_positions(weights, len(ideas), self._blind, rng)]
 
 
 def _written(recalled: Recalled) -> Idea:

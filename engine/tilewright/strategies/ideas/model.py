@@ -14,7 +14,7 @@ from tilewright.search.node import Idea, IdeaKind, Node
 from tilewright.search.spec import MenuSpec
 from tilewright.strategies.author import Author
 from tilewright.strategies.calls import Answer, Place
-from tilewright.strategies.ideas.patterns import drawn, entries
+from tilewright.strategies.ideas.patterns import entries, random_subset
 
 
 class ModelIdeas:
@@ -48,7 +48,7 @@ class ModelIdeas:
 
     def _new(self, node: Node, want: int, rng: Random) -> list[Idea]:
         every = entries(self._author, node)
-        menus = [drawn(every, rng, self._menu) for _ in range(want)]
+        menus = [random_subset(every, rng, self._menu) for _ in range(want)]
         invents = [rng.random() < self._menu.invent for _ in range(want)]
         name = f"{rng.getrandbits(32):08x}"
         tasks = [

@@ -33,7 +33,7 @@ class Patterns:
         if not self._author.can_write:
             return ()
         every = entries(self._author, node)
-        kept = drawn(every, rng, self._menu)
+        kept = random_subset(every, rng, self._menu)
         return [
             self._idea(node, one) for one in (*kept, *(one for one in every if one not in kept))
         ]
@@ -52,7 +52,7 @@ def entries(author: Author, node: Node) -> list[Applicable]:
     return [one for one in found if one.pattern.stage is not Stage.CORRECTNESS]
 
 
-def drawn(every: Sequence[T], rng: Random, menu: MenuSpec) -> list[T]:
+def random_subset(every: Sequence[T], rng: Random, menu: MenuSpec) -> list[T]:
     """What is left of a list by chance, in its order: ``least`` where there are so many, and
     ``most`` at most."""
     kept = {at for at in range(len(every)) if rng.random() < menu.keep}

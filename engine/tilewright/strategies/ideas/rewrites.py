@@ -31,10 +31,10 @@ class Rewrites:
         """All rewrites of the node; faults are corrected before a search of this kind begins."""
         del want, rng
         if node.hash not in self._known:
-            self._known[node.hash] = tuple(self._found(node.text))
+            self._known[node.hash] = tuple(self._ideas_from_text(node.text))
         return self._known[node.hash]
 
-    def _found(self, text: str) -> Iterator[Idea]:
+    def _ideas_from_text(self, text: str) -> Iterator[Idea]:
         facts = self._facts(text)
         for stage in plan(facts.issues):
             if stage is Stage.CORRECTNESS:

@@ -68,11 +68,13 @@ class Tilings:
         if node.hash not in self._known:
             module = parse_module(node.text, str(self._bench.source_path))
             self._known[node.hash] = tuple(
-                idea for kernel in module.entry_kernels() for idea in self._of(module, kernel)
+                idea
+                for kernel in module.entry_kernels()
+                for idea in self._ideas_for(module, kernel)
             )
         return self._known[node.hash]
 
-    def _of(self, module: Module, kernel: Kernel) -> Iterator[Idea]:
+    def _ideas_for(self, module: Module, kernel: Kernel) -> Iterator[Idea]:
         present = tiling_in(module.text, kernel.name)
         found = tunable(module, kernel)
         if isinstance(found, Refusal):
@@ -143,22 +145,22 @@ class Tilings:
             self._note(f"{kernel.name}: {told}")
         return Winners(extents, times, choices)
 
-    def _kept(self, own: str, case: Case) -> Kept:
+    def _baseline(self, own: str, case: Case) -> Kept:
         """What candidates are compared with on a case, made once it is needed."""
         key = text_hash(own), case.name
         with self._keeping:
             if key not in self._results:
                 with share_of(self._bench.device) as device:
-                    self._results[key] = kept_results(self._bench.on(device), own, case)
+                    self._results[key] = kept_results(self._bench.on_device(device), own, case)
             return self._results[key]
 
     def _look(self, text: str, case: Case, own: str) -> Screened:
         """A quick look at the clock, on record once it is made."""
 
         def work() -> object:
-            kept = self._kept(own, case)
+            kept = self._baseline(own, case)
             with share_of(self._bench.device) as device:
-                return dump(screen(self._bench.on(device), text, case, own, kept))
+                return dump(screen(self._bench.on_device(device), text, case, own, kept))
 
         key = f"screen:{text_hash(text)}:{case.name}"
         return load(Screened, self._ledger.once("screen", key, {"case": case.name}, work))

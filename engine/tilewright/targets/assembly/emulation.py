@@ -93,9 +93,9 @@ def emulated(
         Emulated.DIVISION: _divisions(stage, tiles, marks, wide=False),
         Emulated.DIVISION_64: _divisions(stage, tiles, marks, wide=True),
         Emulated.REDUCTION: marks.get(Mark.REDUCTION, 0),
-        Emulated.BF16: 0 if has_bf16 else _held(tiles, _BF16, "bf16"),
+        Emulated.BF16: 0 if has_bf16 else _elements_per_thread(tiles, _BF16, "bf16"),
         Emulated.FP8: _fp8(tiles, instructions),
-        Emulated.ATOMIC: _held(tiles, (_ATOMIC,)) if marks.get(Mark.SWAP) else 0,
+        Emulated.ATOMIC: _elements_per_thread(tiles, (_ATOMIC,)) if marks.get(Mark.SWAP) else 0,
     }
     return {str(kind): count for kind, count in found.items() if count}
 
@@ -105,7 +105,7 @@ def _divisions(stage: str, tiles: list[TileOp], marks: Mapping[Mark, int], *, wi
 
     Fewer than elements are of single numbers on the same line, or one for a run of neighbours.
     """
-    held = _held(tiles, _DIVISIONS, "i64" if wide else "i32")
+    held = _elements_per_thread(tiles, _DIVISIONS, "i64" if wide else "i32")
     if stage == "ptx":
         count = marks.get(Mark.DIVISION_64 if wide else Mark.DIVISION, 0)
     else:
@@ -129,7 +129,7 @@ def _fp8(tiles: list[TileOp], instructions: int) -> int:
     return held if instructions >= _SLOW_CONVERSION * held else 0
 
 
-def _held(tiles: Iterable[TileOp], names: tuple[str, ...], element: str = "") -> int:
+def _elements_per_thread(tiles: Iterable[TileOp], names: tuple[str, ...], element: str = "") -> int:
     """Elements that a thread holds of the tiles of such operations."""
     return sum(
         op.held for op in tiles if op.name in names and (not element or element in op.elements)

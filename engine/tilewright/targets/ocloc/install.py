@@ -37,7 +37,7 @@ from tilewright.targets.ocloc.lock import (
 from tilewright.targets.steps import (
     InstallError,
     Say,
-    beside,
+    build_folder,
     put_in_place,
     require_space,
     run_step,
@@ -194,8 +194,8 @@ def install_ocloc(say: Say) -> Ocloc:
     place = ocloc_folder()
     place.parent.mkdir(parents=True, exist_ok=True)
     require_space(place.parent, NEEDED_MB)
-    lock = _kept(say) or _fetched(say)
-    with beside(place) as folder:
+    lock = _installed_lock(say) or _fetched(say)
+    with build_folder(place) as folder:
         _unpack(lock, folder, say)
         put_in_place(folder, place, lambda path: _whole(path) is not None)
     ocloc_at.cache_clear()
@@ -247,7 +247,7 @@ def _whole(place: Path) -> Ocloc | None:
         return None
 
 
-def _kept(say: Say) -> Lock | None:
+def _installed_lock(say: Say) -> Lock | None:
     """The packages of an earlier installation, if their checksums hold."""
     folder = downloads()
     lock = read_lock(folder)
@@ -281,7 +281,7 @@ def _fetched(say: Say) -> Lock:
         f"signature checked against {archive.keyring}"
     )
     folder.mkdir(parents=True, exist_ok=True)
-    with beside(home() / "downloads" / "apt") as private:
+    with build_folder(home() / "downloads" / "apt") as private:
         apt = PrivateApt(private, folder, say)
         apt.update(archive)
         lock = Lock(about.name, about.suite, apt.resolve(PACKAGES))

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from tilewright.home import home
-from tilewright.targets.tool_version import said
+from tilewright.targets.tool_version import command_output
 from tilewright.targets.xpu import TRAITS
 
 OCLOC = "TILEWRIGHT_OCLOC"
@@ -68,10 +68,10 @@ def _running(path: str | None) -> Ocloc | None:
 @cache
 def ocloc_at(path: str) -> Ocloc:
     """What the ocloc at a path is; raises OSError if it cannot be run or is none."""
-    version = _VERSION.search(said([path, "--version"])) or _VERSION.search(_driver(path))
+    version = _VERSION.search(command_output([path, "--version"])) or _VERSION.search(_driver(path))
     if version is None:
         raise OSError(0, f"{path} does not print its version")
-    known = set(re.findall(r"[\w-]+", said([path, "compile", "--help"])))
+    known = set(re.findall(r"[\w-]+", command_output([path, "compile", "--help"])))
     devices = frozenset(traits.device for traits in TRAITS.values()) & known
     return Ocloc(path, version[0], devices)
 
@@ -79,5 +79,5 @@ def ocloc_at(path: str) -> Ocloc:
 def _driver(path: str) -> str:
     """The version as compilers of 2022 tell it: in a file."""
     with tempfile.TemporaryDirectory() as folder:
-        said([path, "query", "OCL_DRIVER_VERSION"], folder)
+        command_output([path, "query", "OCL_DRIVER_VERSION"], folder)
         return "".join(found.read_text(errors="replace") for found in Path(folder).iterdir())

@@ -201,7 +201,7 @@ def _floats(
 ) -> Verdict:  # fmt: skip
     is_wide = _wider(expected.dtype, actual.dtype)
     rule = Rule.for_output(tolerance, actual.dtype, is_wide, actual.numel())
-    errors, wrong = Errors.of(actual.numel()), None
+    errors, wrong = Errors.for_elements(actual.numel()), None
     for at, four in _chunks(expected, base, actual, noisy):
         bad = rule.judge(four, errors)
         if wrong is None and bool(bad.any()):
@@ -213,7 +213,7 @@ def _floats(
     if wrong is not None:
         told = mismatch_report.describe(expected, actual, wrong.view(actual.shape))
         if base is not None:
-            told += _lost(rule, errors)
+            told += _precision_note(rule, errors)
         return verdict(told, notes, wrong=int(wrong.sum()), **figures)
     good, limit = rule.whole(errors)
     if base is None or good:
@@ -267,22 +267,23 @@ def _odd_notes(errors: Errors) -> list[str]:
     return notes
 
 
-def _lost(rule: Rule, errors: Errors) -> str:
+def _precision_note(rule: Rule, errors: Errors) -> str:
     if not errors.beyond:
-        return f"; {_within(rule)}, but {_times(rule, errors)}: a loss of precision"
+        return f"; {_tolerance_text(rule)}, but {_times(rule, errors)}: a loss of precision"
     good, _ = rule.whole(errors)
     return "" if good or errors.mean("actual") > _GROSS else f"; {_times(rule, errors)}"
 
 
 def _worse(rule: Rule, errors: Errors, limit: float) -> str:
     return (
-        f"{_times(rule, errors)}: {_within(rule)}, but a loss of precision (root mean square, "
+        f"{_times(rule, errors)}: {_tolerance_text(rule)}, but a loss of precision "
+        "(root mean square, "
         f"relative to each row's largest value: {errors.mean('actual'):.2g}, at most {limit:.2g} "
         "would do)"
     )
 
 
-def _within(rule: Rule) -> str:
+def _tolerance_text(rule: Rule) -> str:
     return f"within rtol {rule.tolerance.rtol:g} and atol {rule.tolerance.atol:g}"
 
 

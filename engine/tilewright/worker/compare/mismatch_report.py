@@ -54,7 +54,7 @@ def _pattern(expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor) 
     if not told and (actual.is_floating_point() or actual.is_complex()):
         told = _nans(expected, actual)
     told = told or _zeros(expected, actual, wrong) or _related(expected, actual, wrong)
-    return told or _with("", wrong, expected)
+    return told or _with_places("", wrong, expected)
 
 
 def _unwritten(actual: torch.Tensor, wrong: torch.Tensor) -> str:
@@ -76,7 +76,9 @@ def _nans(expected: torch.Tensor, actual: torch.Tensor) -> str:
     count = int(strange.sum())
     if count:
         what = "all" if count == actual.numel() else str(count)
-        return _with(f"{what} of the values got are NaN where a number was expected", strange)
+        return _with_places(
+            f"{what} of the values got are NaN where a number was expected", strange
+        )
     missed = int((torch.isnan(expected) & ~torch.isnan(actual)).sum())
     return f"{missed} NaN of the original did not come back" if missed else ""
 
@@ -85,14 +87,14 @@ def _zeros(expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor) ->
     if not bool(actual.bool().any()):
         return "everything got is zero"
     if bool((actual == 0)[wrong].all()):
-        return _with("what differs is zero", wrong, expected)
+        return _with_places("what differs is zero", wrong, expected)
     first = actual.reshape(-1)[0]
     if actual.numel() > 1 and bool((actual == first).all()):
         return f"everything got is {_shown(first)}"
     return ""
 
 
-def _with(said: str, wrong: torch.Tensor, expected: torch.Tensor | None = None) -> str:
+def _with_places(said: str, wrong: torch.Tensor, expected: torch.Tensor | None = None) -> str:
     """What is said, and where; or of which sign what was ``expected`` there is."""
     if expected is not None and int(wrong.sum()) == 1:  # the first, which is named
         return said
@@ -118,7 +120,7 @@ def _related(expected: torch.Tensor, actual: torch.Tensor, wrong: torch.Tensor) 
     if factor and int(wrong.sum()) > _NEARLY_ALL * wrong.numel():
         return f"everything got {factor}"
     if factor:
-        return _with(f"what differs {factor}", wrong, expected)
+        return _with_places(f"what differs {factor}", wrong, expected)
     by_line = int(wrong.sum()) > wrong.numel() // 2 and expected.dtype.itemsize > 1
     return _by_line(one, other) if by_line else ""
 

@@ -86,7 +86,7 @@ class Errors:
     beyond: int = 0
 
     @classmethod
-    def of(cls, numel: int) -> Errors:
+    def for_elements(cls, numel: int) -> Errors:
         """For an output of so many elements."""
         return cls(step=max(numel // _SAMPLE, 1))
 
@@ -186,7 +186,7 @@ class Rule:
         scale = size.amax(dim=1, keepdim=True)
         noise = self._noise(four, scale, errors)
         beyond = gap > self._spec(size, scale, noise)
-        wrong = gap > self._before(four, size, scale, noise, errors)
+        wrong = gap > self._limit(four, size, scale, noise, errors)
         if not is_clean:
             beyond = torch.where(finite, beyond, ~self._same_special(four, rounded))
             if four.written is not None:
@@ -207,7 +207,7 @@ class Rule:
         limit = torch.maximum(size * rtol + atol + scale * by_row, scale * floor)
         return limit if noise is None or not self.tolerance.scaled else limit + B * noise
 
-    def _before(
+    def _limit(
         self, four: Four, size: torch.Tensor, scale: torch.Tensor, noise: torch.Tensor | None,
         errors: Errors,
     ) -> torch.Tensor:  # fmt: skip

@@ -58,10 +58,10 @@ def located(error: CompilationError, module: Any, kernel: Any) -> Message:
     text = _plain(words or str(chain[-1]) or type(chain[-1]).__name__)
     functions = list(_reachable(module, kernel))
     places = [place for link in told if (place := _place(link, functions)) is not None]
-    return _at(text, places, str(module.__file__))
+    return _located_message(text, places, str(module.__file__))
 
 
-def _at(text: str, places: list[_Place], file: str) -> Message:
+def _located_message(text: str, places: list[_Place], file: str) -> Message:
     """A message on the innermost place of the file; other places of the chain are in the text."""
     own = [place for place in places if _same(place.file, file)]
     if not own:
@@ -191,12 +191,12 @@ def _named(text: str, kernel: Any, path: str) -> tuple[int, int] | tuple[None, N
     indent = len(lines[0]) - len(lines[0].lstrip())
     tree = ast.parse("".join(line[indent:] or "\n" for line in lines))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _called(node.func) == name:
+        if isinstance(node, ast.Call) and _callee_name(node.func) == name:
             return first + node.lineno - 1, node.col_offset + indent
     return None, None
 
 
-def _called(function: ast.expr) -> str:
+def _callee_name(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""

@@ -61,7 +61,7 @@ def _zeros(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch.Te
     return torch.zeros(shape)
 
 
-def _below(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch.Tensor:
+def _random_integers(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch.Tensor:
     return torch.randint(0, max(most, 1), shape, generator=draw)
 
 
@@ -91,7 +91,7 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], int, torch.Generator], torch.Ten
     "positive": _positive,
     "negative": _negative,
     "zeros": _zeros,
-    "below": _below,
+    "below": _random_integers,
     "lengths": _lengths,
     "offsets": _offsets,
     "distinct": _distinct,

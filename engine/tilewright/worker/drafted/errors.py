@@ -37,7 +37,7 @@ def error_of(error: BaseException, path: str) -> RunError:
         "text": " ".join(str(root).split())[:_MOST_TEXT],
         "line": lines[-1] if lines else None,
         "host_line": host[-1] if host else None,
-        "by": _by(frames, own, launched, is_kernels=is_kernels),
+        "by": _failed_layer(frames, own, launched, is_kernels=is_kernels),
     }
 
 
@@ -47,7 +47,7 @@ def _is_launch(filename: str, name: str) -> bool:
     )
 
 
-def _by(
+def _failed_layer(
     frames: list[traceback.FrameSummary], own: list[int], launched: int | None, *, is_kernels: bool
 ) -> Literal["host", "launch", "kernel", "torch"]:
     if is_kernels or (launched is not None and own and own[-1] > launched):

@@ -82,7 +82,7 @@ class Runs:
         ):  # fmt: skip
             try:
                 with host_timeout.limited(self._seconds):
-                    returned = _called(target, call["arguments"], given)
+                    returned = _call_result(target, call["arguments"], given)
             except _FAILURES as raised:
                 error = errors.error_of(raised, self._path)
         seconds = time.perf_counter() - start
@@ -141,7 +141,9 @@ class Runs:
         ]
 
 
-def _called(target: Any, arguments: Mapping[str, DraftedArgument], given: Mapping[str, Any]) -> Any:
+def _call_result(
+    target: Any, arguments: Mapping[str, DraftedArgument], given: Mapping[str, Any]
+) -> Any:
     """Arguments by position come first; those named with "=" by keyword."""
     named = {name.removeprefix("="): given[name] for name in arguments if name.startswith("=")}
     return target(*(given[name] for name in arguments if not name.startswith("=")), **named)

@@ -190,7 +190,7 @@ def nobody(kind: str, answer: Callable[..., Any]) -> Iterator[None]:
     ``answer``: gives the device's properties.
     """
     stream = Stream()
-    with _patched(kind, {**_constant(stream), **_random(), **_about(kind, answer)}):
+    with _patched(kind, {**_constant(stream), **_random(), **_properties_api(kind, answer)}):
         yield
 
 
@@ -237,7 +237,7 @@ def _random() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _about(kind: str, answer: Callable[..., Any]) -> dict[str, Any]:
+def _properties_api(kind: str, answer: Callable[..., Any]) -> dict[str, Any]:
     def name(device: Any = None) -> str:
         return str(answer().name)
 

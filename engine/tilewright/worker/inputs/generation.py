@@ -171,7 +171,7 @@ def _tensor(spec: Input, generator: torch.Generator, values: str) -> torch.Tenso
     if spec.get("values"):
         return torch.tensor(spec["values"], dtype=torch.int64).to(dtype).reshape(shape)
     if spec.get("std") is not None:
-        return _drawn(spec, shape, generator).to(dtype)
+        return _random_floats(spec, shape, generator).to(dtype)
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).bool()
     if not dtype.is_floating_point and not dtype.is_complex:
@@ -233,7 +233,7 @@ def _reach_both_ends(
         drawn.view(-1)[low], drawn.view(-1)[high] = first, last
 
 
-def _drawn(spec: Input, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+def _random_floats(spec: Input, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
     """Floats with the mean and deviation of others, within their range."""
     data = torch.randn(shape, generator=generator).mul_(spec["std"] or 0.0).add_(spec["mean"])
     return data.clamp_(spec["low"], spec["high"])

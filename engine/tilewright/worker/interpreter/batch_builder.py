@@ -66,26 +66,26 @@ class BatchBuilder(InterpreterBuilder):  # type: ignore[misc]
         return TensorHandle(_first(block.data), block.dtype.scalar)
 
     def create_reshape(self, block: Any, shape: Any, allow_reorder: bool) -> Any:
-        return _made(block, block.data.reshape(len(block.data), *shape))
+        return _handle_like(block, block.data.reshape(len(block.data), *shape))
 
     def create_trans(self, block: Any, order: Any) -> Any:
-        return _made(block, np.transpose(block.data, (0, *(1 + axis for axis in order))))
+        return _handle_like(block, np.transpose(block.data, (0, *(1 + axis for axis in order))))
 
     def create_expand_dims(self, block: Any, axis: int) -> Any:
-        return _made(block, np.expand_dims(block.data, axis + 1))
+        return _handle_like(block, np.expand_dims(block.data, axis + 1))
 
     def create_broadcast(self, block: Any, shape: Any) -> Any:
-        return _made(block, np.broadcast_to(block.data, (len(block.data), *shape)))
+        return _handle_like(block, np.broadcast_to(block.data, (len(block.data), *shape)))
 
     def create_cat(self, low: Any, high: Any) -> Any:
-        return _made(low, np.concatenate(_alike(low.data, high.data), axis=1))
+        return _handle_like(low, np.concatenate(_alike(low.data, high.data), axis=1))
 
     def create_join(self, first: Any, second: Any) -> Any:
-        return _made(first, np.stack(_alike(first.data, second.data), axis=-1))
+        return _handle_like(first, np.stack(_alike(first.data, second.data), axis=-1))
 
     def create_gather(self, source: Any, indices: Any, axis: int) -> Any:
         data, at = _alike(source.data, indices.data)
-        return _made(source, np.take_along_axis(data, at, axis=axis + 1))
+        return _handle_like(source, np.take_along_axis(data, at, axis=axis + 1))
 
     # The cache policy is one argument since Triton 3.7 and two before.
 
@@ -188,7 +188,7 @@ def _first(data: Any) -> Any:
     return data.reshape(len(data), -1)[:, 0]
 
 
-def _made(like: Any, data: Any) -> Any:
+def _handle_like(like: Any, data: Any) -> Any:
     return TensorHandle(data, like.dtype.scalar)
 
 

@@ -172,12 +172,12 @@ def together() -> Iterator[Launcher]:
     def launched(executor: Any, *args: Any, **kwargs: Any) -> Any:
         grid = executor.grid
 
-        def asked(arguments: Any) -> Any:
+        def computed_grid(arguments: Any) -> Any:
             made = grid(arguments) if callable(grid) else grid
             done = launcher.launched(executor, [*args, *kwargs.values()], arguments, made)
             return _NO_PROGRAMS if done else made
 
-        executor.grid = asked
+        executor.grid = computed_grid
         try:
             return launch(executor, *args, **kwargs)
         finally:
@@ -212,7 +212,7 @@ def in_turn(turn: Turn) -> Iterator[None]:
         yield
 
 
-def taken() -> Tally:
+def take_tally() -> Tally:
     """How launches were computed since the last time; begins anew."""
     if _launcher is None:
         return Tally()

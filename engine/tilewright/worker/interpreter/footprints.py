@@ -65,14 +65,14 @@ class Footprints:
 
     def load(self, pointers: Any, mask: Any, width: int, programs: Any) -> None:
         """``programs``: the number of each row's program; None where all load the same."""
-        for region, at, owners in self._found(pointers, mask, width, programs):
+        for region, at, owners in self._active_regions(pointers, mask, width, programs):
             _refuse_others(region.stored, at, owners)
             _refuse_others(region.updated, at, owners)
             if region.stored is None and region.updated is None:
                 region.pending.append((at, owners))
                 self._pending += at.nbytes
             else:
-                region.loaded = _noted(region, region.loaded, at, owners)
+                region.loaded = _updated_table(region, region.loaded, at, owners)
         if self._pending > _MOST_PENDING:
             for region in self._regions:
                 _settle(region)
@@ -80,7 +80,7 @@ class Footprints:
 
     def store(self, pointers: Any, mask: Any, width: int, programs: Any) -> None:
         """Before a store."""
-        for region, at, owners in self._found(pointers, mask, width, programs):
+        for region, at, owners in self._active_regions(pointers, mask, width, programs):
             _settle(region)
             for table in (region.stored, region.updated, region.loaded):
                 _refuse_others(table, at, owners)
@@ -91,11 +91,11 @@ class Footprints:
 
     def update(self, pointers: Any, mask: Any, width: int, programs: Any) -> None:
         """Before an atomic operation whose order does not matter."""
-        for region, at, owners in self._found(pointers, mask, width, programs):
+        for region, at, owners in self._active_regions(pointers, mask, width, programs):
             _settle(region)
             for table in (region.stored, region.loaded):
                 _refuse_others(table, at, owners)
-            region.updated = _noted(region, region.updated, at, owners)
+            region.updated = _updated_table(region, region.updated, at, owners)
 
     def keep(self, pointers: Any, mask: Any, dtype: Any) -> None:
         """Remember what is there before it is overwritten."""
@@ -115,7 +115,7 @@ class Footprints:
             pointers, old = self._overwritten.pop()
             self._memory.store(pointers, old, np.ones(pointers.shape, dtype=np.bool_))
 
-    def _found(
+    def _active_regions(
         self, pointers: Any, mask: Any, width: int, programs: Any
     ) -> Iterator[tuple[_Region, Any, Any]]:
         """(region, elements, their programs) of what is active."""
@@ -168,7 +168,7 @@ def _shared(there: Any, owners: Any) -> bool:
     return bool((owners == _SEVERAL).any() and (there != 0).any())
 
 
-def _noted(region: _Region, table: Any, at: Any, owners: Any) -> Any:
+def _updated_table(region: _Region, table: Any, at: Any, owners: Any) -> Any:
     """The table with these accesses, which several programs may have made."""
     table = region.table() if table is None else table
     there = table[at]
@@ -181,5 +181,5 @@ def _noted(region: _Region, table: Any, at: Any, owners: Any) -> Any:
 def _settle(region: _Region) -> None:
     """Put the loads so far into their table."""
     for at, owners in region.pending:
-        region.loaded = _noted(region, region.loaded, at, owners)
+        region.loaded = _updated_table(region, region.loaded, at, owners)
     region.pending.clear()

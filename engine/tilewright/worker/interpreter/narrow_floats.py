@@ -196,16 +196,16 @@ def _combined(apply: Callable[..., Any]) -> Callable[..., Any]:
 def _tensor(value: Any) -> Any:
     if value.dtype.scalar not in NARROW:
         return value
-    return _of(wide_of(value.handle), value.type)
+    return _tensor_like(wide_of(value.handle), value.type)
 
 
 def _rounded(value: Any, kind: Any) -> Any:
     if kind not in NARROW or value.dtype.scalar != tl.float32:
         return value
-    return _of(TensorHandle(narrowed(value.handle.data, kind), kind), value.type)
+    return _tensor_like(TensorHandle(narrowed(value.handle.data, kind), kind), value.type)
 
 
-def _of(handle: Any, like: Any) -> Any:
+def _tensor_like(handle: Any, like: Any) -> Any:
     """A tensor of a handle, with the shape of another's type."""
     kind = handle.dtype
     return tl.tensor(handle, tl.block_type(kind, like.shape) if like.is_block() else kind)

@@ -27,7 +27,7 @@ def in_slices() -> Iterator[None]:
     """Combine slices instead of elements, along axes that are counted from the end as well."""
     apply = ReduceScanOpInterface.apply
 
-    def along(operation: Any, values: Any) -> Any:
+    def reduce_along_axis(operation: Any, values: Any) -> Any:
         if batches.current() is not None:
             return _of_batch(operation, values)
         axis = getattr(operation.axis, "value", operation.axis)
@@ -36,7 +36,7 @@ def in_slices() -> Iterator[None]:
         return apply(operation, values)
 
     with (
-        mock.patch.object(ReduceScanOpInterface, "apply", along),
+        mock.patch.object(ReduceScanOpInterface, "apply", reduce_along_axis),
         mock.patch.object(ReduceOps, "generic_reduce", _or_each(_reduce, ReduceOps.generic_reduce)),
         mock.patch.object(ScanOps, "generic_scan", _or_each(_scan, ScanOps.generic_scan)),
     ):

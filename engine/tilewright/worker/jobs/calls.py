@@ -135,16 +135,16 @@ class _Recorder:
         for name, value in list(vars(module).items()):
             own = getattr(value, "__module__", None) == module.__name__
             if own and isinstance(value, type) and issubclass(value, torch.autograd.Function):
-                before = self._before(f"{name}.apply", value.apply)
+                before = self._recording(f"{name}.apply", value.apply)
                 value.apply = staticmethod(before)  # type: ignore[method-assign]
             applied = inspect.ismethod(value) or inspect.isbuiltin(value)
             if isinstance(value, (*kernels, type)) or name.startswith("__"):
                 continue
             if callable(value) and (own or (applied and name != "apply" and _is_apply(value))):
-                setattr(module, name, self._before(name, value))
+                setattr(module, name, self._recording(name, value))
 
-    def _before(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*args: Any, **kwargs: Any) -> Any:
+    def _recording(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded_call(*args: Any, **kwargs: Any) -> Any:
             if self._inside:
                 return function(*args, **kwargs)
             self._inside = True
@@ -153,8 +153,8 @@ class _Recorder:
             finally:
                 self._inside = False
 
-        called.__name__ = name
-        return called
+        recorded_call.__name__ = name
+        return recorded_call
 
     def _note(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -166,8 +166,8 @@ class _Recorder:
         try:
             template = Template(named_arguments(function, args), self._computed)
             told["arguments"] = {
-                "args": [template.of(value, given) for given, value in template.named],
-                "kwargs": {key: template.of(value, key) for key, value in kwargs.items()},
+                "args": [template.template_of(value, given) for given, value in template.named],
+                "kwargs": {key: template.template_of(value, key) for key, value in kwargs.items()},
             }
             told["inputs"] = template.inputs
         except UntoldError as error:
@@ -221,7 +221,7 @@ class Template:
         self.values: dict[str, Any] = {}
         self._tensors: dict[tuple[Any, ...], str] = {}
 
-    def of(self, value: Any, name: str) -> dict[str, Any]:
+    def template_of(self, value: Any, name: str) -> dict[str, Any]:
         """The template of one value."""
         if isinstance(value, torch.Tensor):
             return {"input": self._tensor(value, name)}
@@ -237,9 +237,11 @@ class Template:
             return {"device": True}
         if isinstance(value, list | tuple):
             kind = "tuple" if isinstance(value, tuple) else "list"
-            return {kind: [self.of(one, f"{name}_{at}") for at, one in enumerate(value)]}
+            return {kind: [self.template_of(one, f"{name}_{at}") for at, one in enumerate(value)]}
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-            return {"dict": {key: self.of(one, f"{name}_{key}") for key, one in value.items()}}
+            return {
+                "dict": {key: self.template_of(one, f"{name}_{key}") for key, one in value.items()}
+            }
         raise UntoldError(f"its argument {name} is a {type(value).__name__}")
 
     def _free(self, name: str) -> str:
@@ -254,7 +256,7 @@ class Template:
         name = self._free(name)
         self._tensors[key] = name
         self.values[name] = value
-        held = tensor_contents.held(plain) if plain.numel() else plain
+        held = tensor_contents.cpu_copy(plain) if plain.numel() else plain
         # What an earlier call would have computed is not known.
         known = not (plain.is_floating_point() and plain.data_ptr() in self._computed)
         found = tensor_contents.contents({name: held}, floats=True) if known else {}

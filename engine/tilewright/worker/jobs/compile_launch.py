@@ -213,12 +213,12 @@ def native_messages() -> Iterator[Any]:
         saved = os.dup(2)
         os.dup2(file.fileno(), 2)
 
-        def said() -> str:
+        def printed_text() -> str:
             file.seek(0)
             return file.read().decode("utf-8", "replace")
 
         try:
-            yield said
+            yield printed_text
         finally:
             os.dup2(saved, 2)
             os.close(saved)

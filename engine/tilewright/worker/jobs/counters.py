@@ -30,7 +30,7 @@ def perform(job: CountersJob) -> Counted:
     that imports the file under test confines itself before it does.
     """
     tool = job["tool"]
-    path = found(tool["executables"], tool.get("places") or ())
+    path = program_path(tool["executables"], tool.get("places") or ())
     if path is None:
         raise JobError(f"there is no {tool['executables'][0]} on the device's host")
     out = Path.cwd() / "counters"
@@ -48,7 +48,7 @@ def perform(job: CountersJob) -> Counted:
         "stdout": printed[-_MOST_TEXT:],
         "stderr": ended.stderr.decode("utf-8", "replace")[-_TAIL:],
         "files": written(out, tool.get("files") or ()),
-        "said": said(printed),
+        "said": last_json_line(printed),
         "module": Path(job["module"]).name,
     }
 
@@ -62,7 +62,7 @@ def _read_out(path: str, arguments: list[str], file: Path) -> None:
         )  # fmt: skip
 
 
-def found(names: Sequence[str], places: Sequence[str]) -> str | None:
+def program_path(names: Sequence[str], places: Sequence[str]) -> str | None:
     """The first of these programs on the path, or in places (patterns of files) next to it."""
     for name in names:
         if name == _PYTHON:
@@ -122,7 +122,7 @@ def written(out: Path, patterns: Sequence[str]) -> dict[str, str]:
     }
 
 
-def said(printed: str) -> dict[str, Any] | None:
+def last_json_line(printed: str) -> dict[str, Any] | None:
     """The program's own last line of JSON; None where it did not come that far."""
     for line in reversed(printed.splitlines()):
         if line.startswith('{"profiled"'):

@@ -77,19 +77,19 @@ def _works(job: SizeJob, *, small: bool) -> int:
     """Bytes of inputs, weights and results; raises what the entry raises."""
     try:
         with absent_device.fake_tensors(), _on_cpu(job):
-            return _called(job, "cpu", generation.fake_inputs)
+            return _bytes_of_call(job, "cpu", generation.fake_inputs)
     except partial_import.FAILURES:
         if not small:
             raise
     with _on_cpu(job):
-        return _called(job, "cpu", _real_inputs)
+        return _bytes_of_call(job, "cpu", _real_inputs)
 
 
 def _real_inputs(case: Case, module: Any, device: str) -> list[Any]:
     return list(generation.make_inputs(case, 0, module).values())
 
 
-def _called(job: SizeJob, device: str, inputs: Callable[[Case, Any, str], list[Any]]) -> int:
+def _bytes_of_call(job: SizeJob, device: str, inputs: Callable[[Case, Any, str], list[Any]]) -> int:
     case = job["case"]
     maker = module_inputs.maker(job["inputs_from"], case)
     if not case.get("init_named"):

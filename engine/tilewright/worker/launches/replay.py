@@ -110,13 +110,13 @@ def caller(
 ) -> Callable[..., Any]:
     """What calls a function with inputs by position, as a template says."""
 
-    def called(*values: Any) -> Any:
+    def call_with_values(*values: Any) -> Any:
         known = dict(zip(names, values, strict=True))
         args = [_filled(one, known, device) for one in arguments["args"]]
         kwargs = {key: _filled(one, known, device) for key, one in arguments["kwargs"].items()}
         return function(*args, **kwargs)
 
-    return called
+    return call_with_values
 
 
 def _filled(template: Mapping[str, Any], known: Mapping[str, Any], device: str) -> Any:

@@ -52,41 +52,41 @@ class Watch:
     def load(self, pointers: Any, mask: Any, *rest: Any) -> Any:
         """A load; what it reads outside of a tensor, of another program's, or before anything has
         written it, is noted."""
-        for owner, elements, _ in self._held(READS, pointers, mask):
+        for owner, elements, _ in self._tensors_hit(READS, pointers, mask):
             self._find(owner, elements)
             self.traffic.load(owner, elements)
         return self._memory.load(pointers, mask, *rest)
 
     def store(self, pointers: Any, values: Any, mask: Any) -> Any:
         """A store; what it writes outside of a tensor, or over another program's, is noted."""
-        for owner, elements, which in self._held(WRITES, pointers, mask):
+        for owner, elements, which in self._tensors_hit(WRITES, pointers, mask):
             self.traffic.store(owner, elements, self._difference(pointers, values, mask, which))
-            self.contents.before(owner, elements)
+            self.contents.begin_store(owner, elements)
         done = self._memory.store(pointers, values, mask)
-        self.contents.after()
+        self.contents.end_store()
         return done
 
     def atomic_rmw(self, operation: Any, pointers: Any, values: Any, mask: Any, sem: Any) -> Any:
         """An atomic operation counts as a write, and but for an exchange as a read."""
         self._update(pointers, mask, sem, finds=operation != self._memory.RMW_OP.XCHG)
         old = self._memory.atomic_rmw(operation, pointers, values, mask, sem)
-        self.contents.after()
+        self.contents.end_store()
         return old
 
     def atomic_cas(self, pointers: Any, compare: Any, values: Any, sem: Any) -> Any:
         """Compare and swap counts as a write and as a read."""
         self._update(pointers, np.ones_like(pointers, dtype=np.bool_), sem, finds=True)
         old = self._memory.atomic_cas(pointers, compare, values, sem)
-        self.contents.after()
+        self.contents.end_store()
         return old
 
     def _update(self, pointers: Any, mask: Any, sem: Any, *, finds: bool) -> None:
         ordering = sem != self._memory.MEM_SEMANTIC.RELAXED
-        for owner, elements, _ in self._held(WRITES, pointers, mask):
+        for owner, elements, _ in self._tensors_hit(WRITES, pointers, mask):
             if finds:
                 self._find(owner, elements)
             self.traffic.update(owner, elements, is_ordering=ordering)
-            self.contents.before(owner, elements)
+            self.contents.begin_store(owner, elements)
 
     def _find(self, owner: Banded, elements: Any) -> None:
         """A load, or what amounts to one, of elements that no launch may have stored."""
@@ -109,7 +109,9 @@ class Watch:
 
         return differ
 
-    def _held(self, verb: str, pointers: Any, mask: Any) -> Iterator[tuple[Banded, Any, Any]]:
+    def _tensors_hit(
+        self, verb: str, pointers: Any, mask: Any
+    ) -> Iterator[tuple[Banded, Any, Any]]:
         """(tensor, elements of it, which of the active accesses) for what lies inside of one;
         the rest is noted."""
         if self._made != self._bands.made:

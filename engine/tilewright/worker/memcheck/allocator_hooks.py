@@ -38,9 +38,9 @@ class Guard(TorchFunctionMode):
             self._bands.release(args[0])
         made = func(*args, **kwargs)
         with torch._C.DisableTorchFunction():  # what follows is not the host code's
-            return self._between(func, made, args, kwargs)
+            return self._banded_result(func, made, args, kwargs)
 
-    def _between(self, func: Any, made: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def _banded_result(self, func: Any, made: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """What a function gives, between bands where the function has allocated it."""
         self._note_writes(func, args, kwargs)
         if type(made) is not torch.Tensor or made.layout != torch.strided or _is_foreign(func):

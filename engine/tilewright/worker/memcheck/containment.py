@@ -41,21 +41,23 @@ class ContainedWatch(Watch):
         ]
 
     def load(self, pointers: Any, mask: Any, *rest: Any) -> Any:
-        return super().load(pointers, self._within(READS, pointers, mask), *rest)
+        return super().load(pointers, self._contained_mask(READS, pointers, mask), *rest)
 
     def store(self, pointers: Any, values: Any, mask: Any) -> Any:
-        return super().store(pointers, values, self._within(WRITES, pointers, mask))
+        return super().store(pointers, values, self._contained_mask(WRITES, pointers, mask))
 
     def atomic_rmw(self, operation: Any, pointers: Any, values: Any, mask: Any, sem: Any) -> Any:
-        within = self._within(WRITES, pointers, mask)
+        within = self._contained_mask(WRITES, pointers, mask)
         return super().atomic_rmw(operation, pointers, values, within, sem)
 
     def atomic_cas(self, pointers: Any, compare: Any, values: Any, sem: Any) -> Any:
-        if not self._within(WRITES, pointers, np.ones(pointers.shape, dtype=np.bool_)).all():
+        if not self._contained_mask(
+            WRITES, pointers, np.ones(pointers.shape, dtype=np.bool_)
+        ).all():
             raise IndexError("an atomic operation on memory far outside of every tensor")
         return super().atomic_cas(pointers, compare, values, sem)
 
-    def _within(self, verb: str, pointers: Any, mask: Any) -> Any:
+    def _contained_mask(self, verb: str, pointers: Any, mask: Any) -> Any:
         active = np.broadcast_to(mask, pointers.shape).astype(np.bool_)
         outside = active & ~self._known(pointers)
         if not outside.any():

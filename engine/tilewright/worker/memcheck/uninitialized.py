@@ -118,8 +118,8 @@ class Contents:
         found.places[early] = True
         found.lines.add(self._line())
 
-    def before(self, owner: Banded, elements: Any) -> None:
-        """A launch is about to store into elements; ``after`` says that it has."""
+    def begin_store(self, owner: Banded, elements: Any) -> None:
+        """A launch is about to store into elements; ``end_store`` says that it has."""
         if not _is_given(owner):
             return
         if id(owner) not in self._stored:
@@ -128,7 +128,7 @@ class Contents:
         if not stored.changes:
             self._pending.append((stored, elements, _bits(owner)[elements]))
 
-    def after(self) -> None:
+    def end_store(self) -> None:
         """What was about to be stored has been."""
         for stored, elements, bits in self._pending:
             if (_bits(stored.owner)[elements] != bits).any():

@@ -34,19 +34,19 @@ class HostArray(np.ndarray):
         if out := named.get("out"):
             named["out"] = tuple(map(bare, out))
         result = getattr(ufunc, method)(*map(bare, inputs), **named)
-        return _told(ufunc.__name__, result)
+        return _noted_result(ufunc.__name__, result)
 
     def __array_function__(self, function: Any, types: Any, args: Any, named: Any) -> Any:
         del types
         given = {name: bare(value) for name, value in named.items()}
-        return _told(function.__name__, function(*map(bare, args), **given))
+        return _noted_result(function.__name__, function(*map(bare, args), **given))
 
 
 NOTED: list[Callable[[str, int], None]] = []
 """Called with the name of a function of numpy that host code computes with, and its bytes."""
 
 
-def _told(name: str, result: Any) -> Any:
+def _noted_result(name: str, result: Any) -> Any:
     size = int(getattr(result, "nbytes", 0))
     for note in NOTED:
         note(name, size)

@@ -48,9 +48,9 @@ class Call:
     faults: list[Fault] = field(default_factory=list)
     records: list[InstructionRecord] = field(default_factory=list)
 
-    def found(self) -> dict[str, Any]:
+    def result_fields(self) -> dict[str, Any]:
         """Faults of kernels that ran to their end, as JSON; instructions, where they were noted."""
-        found: dict[str, Any] = {"kernel_faults": [_told(fault) for fault in self.faults]}
+        found: dict[str, Any] = {"kernel_faults": [_fault_json(fault) for fault in self.faults]}
         return {**found, "instructions": self.records} if self.records else found
 
 
@@ -67,7 +67,7 @@ class _Launches(kernels.Runs):
         """Have launches run in the circumstances of a call."""
         self.call, self.settings = call, call.settings
 
-    def noted(self, function: Any, grid: tuple[int, ...]) -> None:
+    def note_launch(self, function: Any, grid: tuple[int, ...]) -> None:
         """Tell who watches that a kernel is launched."""
         for watcher in self.watchers:
             watcher(function, grid or (1,))
@@ -85,10 +85,10 @@ _LAUNCHES = _Launches()
 _CALL = kernels.JitKernel.__call__
 
 
-def _called(kernel: kernels.JitKernel, *arguments: Any, **keywords: Any) -> Any:
+def _launch_by_host(kernel: kernels.JitKernel, *arguments: Any, **keywords: Any) -> Any:
     """A launch by host code, noted; a kernel that another one calls is no launch."""
     if not launches.is_running():
-        _LAUNCHES.noted(kernel.func, kernel.grid)
+        _LAUNCHES.note_launch(kernel.func, kernel.grid)
     return _CALL(kernel, *arguments, **keywords)
 
 
@@ -105,7 +105,7 @@ def surroundings(device: str) -> Iterator[None]:
         yield
         return
     modules.install(_LAUNCHES, replace=True)
-    with mock.patch.object(kernels.JitKernel, "__call__", _called):
+    with mock.patch.object(kernels.JitKernel, "__call__", _launch_by_host):
         yield
 
 
@@ -167,7 +167,7 @@ def on_sdk(target: Any, entry: Mapping[str, Any]) -> Callable[..., Any]:
         return adapted(target, entry)
 
     def launch(*arrays_given: Any) -> Any:
-        _LAUNCHES.noted(getattr(target, "func", target), (1,))
+        _LAUNCHES.note_launch(getattr(target, "func", target), (1,))
         return sdk.simulated(target, arrays_given)
 
     layout = entry.get("layout")
@@ -247,7 +247,7 @@ def _emptied(output: TypedArray) -> TypedArray:
     return replace(output, data=np.full_like(output.data, fill))
 
 
-def _told(fault: Fault) -> dict[str, Any]:
+def _fault_json(fault: Fault) -> dict[str, Any]:
     return {
         "kind": fault.kind, "severity": fault.severity, "message": fault.message,
         "line": fault.line,

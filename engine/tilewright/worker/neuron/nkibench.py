@@ -62,7 +62,7 @@ def in_rows(outputs: Any) -> list[Any]:
 def _transforms(path: str) -> ModuleType:
     """A reference's module without the functions that make inputs and compute the result."""
     tree = ast.parse(Path(path).read_bytes(), path)
-    tree.body = list(_kept(tree.body))
+    tree.body = list(_kept_statements(tree.body))
     module = ModuleType(f"layout_{Path(path).stem}")
     module.__file__ = path
     exec(compile(tree, path, "exec"), vars(module))
@@ -72,7 +72,7 @@ def _transforms(path: str) -> ModuleType:
     return module
 
 
-def _kept(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def _kept_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         if not (isinstance(statement, ast.FunctionDef) and statement.name in _LEFT_OUT):
             yield statement

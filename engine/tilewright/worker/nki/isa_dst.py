@@ -67,7 +67,7 @@ def _target(launch: Launch, dst: Any, places: tuple[str, ...] = ("SBUF", "PSUM")
     return part
 
 
-def _into(target: Reference, result: Tensor) -> None:
+def _assign_into(target: Reference, result: Tensor) -> None:
     assignments.assign_tile(target, result)
 
 
@@ -112,7 +112,7 @@ def memset(dst: Any, value: Any, **more: Any) -> None:
     _refuse(more)
     target = _target(running(), dst)
     made = vector_engine.memset(target.shape, value, target.dtype, engine=more.get("engine"))
-    _into(target, made)
+    _assign_into(target, made)
 
 
 def dma_copy(dst: Any, src: Any, dst_rmw_op: Any = None, oob_mode: Any = None, **more: Any) -> None:
@@ -201,7 +201,7 @@ def nc_transpose(dst: Any, data: Any, **more: Any) -> None:
     )
     if by == "tensor" and target.buffer != "PSUM":
         launch.stop("memory", "the tensor engine writes a transpose to PSUM")
-    _into(target, products.nc_transpose(data, by, target.dtype))
+    _assign_into(target, products.nc_transpose(data, by, target.dtype))
 
 
 def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, **more: Any) -> None:
@@ -215,7 +215,7 @@ def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, **more: Any) -> Non
     result = elementwise.tensor_tensor(
         data1, data2, op, dtype=target.dtype, engine=more.get("engine")
     )
-    _into(target, result)
+    _assign_into(target, result)
 
 
 def _is(target: Reference, tile: Any) -> bool:
@@ -249,7 +249,7 @@ def iota(dst: Any, pattern: Any, offset: int = 0, channel_multiplier: int = 0, *
     target = _target(running(), dst)
     index = _pattern(pattern, offset, channel_multiplier, target.shape[0])
     numbers = index.values().reshape(target.shape)
-    _into(target, vector_engine.constant_tile("nki.isa.iota", numbers, target.dtype))
+    _assign_into(target, vector_engine.constant_tile("nki.isa.iota", numbers, target.dtype))
 
 
 def affine_select(
@@ -277,7 +277,7 @@ def affine_select(
     result = vector_engine.select_by(
         "nki.isa.affine_select", np.asarray(kept), on_true_tile, on_false_value, target.dtype
     )
-    _into(target, result)
+    _assign_into(target, result)
 
 
 def exponential(
@@ -293,8 +293,8 @@ def exponential(
         total = elementwise.reduce_tile("nki.isa.exponential", "add", raised, tuple(
             range(1, raised.ndim)
         ))  # fmt: skip
-        _into(reduce_res.part(), total)
-    _into(target, raised)
+        _assign_into(reduce_res.part(), total)
+    _assign_into(target, raised)
 
 
 class _named:  # noqa: N801 (a name where an instruction takes a function)

@@ -139,7 +139,7 @@ def _recorded(run: Callable[..., Any], *, interpreted: bool) -> Callable[..., An
             return run(kernel, *args, **kwargs)
         tuned = _thread.tuners[-1] if _thread.tuners else None
         with _looking():
-            seen, kwargs = recorder.before(kernel, args, kwargs, tuned, interpreted)
+            seen, kwargs = recorder.begin_launch(kernel, args, kwargs, tuned, interpreted)
         if seen is not None and _thread.tried:
             seen.before.clear()  # a tuner's trials have just written what this launch will
         _thread.tried = False
@@ -147,10 +147,10 @@ def _recorded(run: Callable[..., Any], *, interpreted: bool) -> Callable[..., An
             with _under_way(kernel) if interpreted else contextlib.nullcontext():
                 result = run(kernel, *args, **kwargs)
         except BaseException as error:
-            recorder.after(seen, failure=f"{type(error).__name__}: {error}")
+            recorder.end_launch(seen, failure=f"{type(error).__name__}: {error}")
             raise
         with _looking():
-            recorder.after(seen)
+            recorder.end_launch(seen)
         return result
 
     return recorded

@@ -59,7 +59,7 @@ class Recorder:
         self._writes = bool(os.environ.get(variables.WRITES))
         self._values = bool(os.environ.get(variables.VALUES))
 
-    def before(
+    def begin_launch(
         self, kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tuned: str | None,
         interpreted: bool,
     ) -> tuple[Seen | None, dict[str, Any]]:  # fmt: skip
@@ -77,7 +77,7 @@ class Recorder:
             self._note(kernel, f"{type(error).__name__}: {error}")
             return None, kwargs
 
-    def after(self, seen: Seen | None, failure: str | None = None) -> None:
+    def end_launch(self, seen: Seen | None, failure: str | None = None) -> None:
         """Count it; say what it wrote, or how it failed."""
         if seen is None:
             return
@@ -90,7 +90,7 @@ class Recorder:
                 written = [
                     name
                     for name, held in seen.before.items()
-                    if not _same_bits(held, tensor_contents.held(seen.tensors[name]))
+                    if not _same_bits(held, tensor_contents.cpu_copy(seen.tensors[name]))
                 ]
             except _ODD as error:
                 self._part.tell({"of": seen.slot, "not_compared": str(error)[:200]})
@@ -118,17 +118,17 @@ class Recorder:
         given = {k: v for k, v in bound.items() if isinstance(v, torch.Tensor)}
         if not fresh:
             return Seen(slot, {}, given)
-        held = self._held(given)
+        held = self._tensor_contents(given)
         told = tensor_contents.contents(held, floats=self._values)
         self._part.tell({"of": slot, "contents": told, "site": tensor_contents.site()})
         return Seen(slot, held if self._writes else {}, given)
 
-    def _held(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _tensor_contents(self, given: dict[str, Any]) -> dict[str, Any]:
         """What tensors hold, on the CPU: all of them, or those of integers where that is enough."""
         every = self._writes or self._values
         wanted = {k: v for k, v in given.items() if every or not v.is_floating_point()}
         try:
-            return {k: tensor_contents.held(v) for k, v in _readable(wanted).items()}
+            return {k: tensor_contents.cpu_copy(v) for k, v in _readable(wanted).items()}
         except _ODD:  # tensors without data: the launch is recorded all the same
             return {}
 

@@ -21,7 +21,7 @@ _NOT_USERS = (os.path.dirname(triton.__file__), str(Path(__file__).parents[1])) 
 _ODD = (RuntimeError, TypeError, ValueError, NotImplementedError)
 
 
-def held(tensor: torch.Tensor) -> torch.Tensor:
+def cpu_copy(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor's elements, copied to the CPU, with the strides they have.
 
     By a copy of bytes alone: what else computes on the device may be kernels of the very library
@@ -47,7 +47,7 @@ def contents(given: dict[str, Any], *, floats: bool) -> dict[str, Contents]:
     found = {}
     for name, tensor in given.items():
         try:
-            about = _of(tensor, floats=floats)
+            about = _contents_of(tensor, floats=floats)
         except _ODD:  # a tensor that computes nothing: its launch is recorded without it
             continue
         if about:
@@ -55,7 +55,7 @@ def contents(given: dict[str, Any], *, floats: bool) -> dict[str, Contents]:
     return found
 
 
-def _of(tensor: torch.Tensor, *, floats: bool) -> Contents:
+def _contents_of(tensor: torch.Tensor, *, floats: bool) -> Contents:
     if tensor.numel() == 0 or tensor.is_complex():
         return {}
     if tensor.is_floating_point():

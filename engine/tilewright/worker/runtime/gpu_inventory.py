@@ -99,7 +99,7 @@ def _driver(backend: str, properties: Any) -> str | None:
     try:
         text = Path(path).read_text(encoding="ascii", errors="replace")
     except OSError:
-        return _asked("nvidia-smi", "driver_version", "gpu") if backend == "cuda" else None
+        return _smi_output("nvidia-smi", "driver_version", "gpu") if backend == "cuda" else None
     if backend == "hip":
         return text.strip()
     found = re.search(r"\d+\.\d+(?:\.\d+)?", text)
@@ -112,7 +112,7 @@ def _uuid(properties: Any) -> str:
 
 def _users() -> dict[str, list[Owner]] | None:
     """Processes on each NVIDIA GPU, by its UUID; None where nothing here can tell."""
-    said = _asked("nvidia-smi", "gpu_uuid,pid,used_memory", "compute-apps", every=True)
+    said = _smi_output("nvidia-smi", "gpu_uuid,pid,used_memory", "compute-apps", every=True)
     if said is None:
         return None
     found: dict[str, list[Owner]] = {}
@@ -123,7 +123,7 @@ def _users() -> dict[str, list[Owner]] | None:
     return found
 
 
-def _asked(program: str, fields: str, about: str, *, every: bool = False) -> str | None:
+def _smi_output(program: str, fields: str, about: str, *, every: bool = False) -> str | None:
     """What ``nvidia-smi`` answers, its first line or every one; None where it does not."""
     path = shutil.which(program)
     if path is None:

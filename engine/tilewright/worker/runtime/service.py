@@ -146,7 +146,7 @@ class Service(ForkServer):
         if not _is_request(request):
             peer.gone = True
         elif "service" in request:
-            self._put(peer, self._about(request))
+            self._put(peer, self._status_answer(request))
             if request["service"] == "stop":
                 self._stop()
             elif request["service"] == "retire" and time.monotonic() - self._last > _IN_USE_S:
@@ -156,7 +156,7 @@ class Service(ForkServer):
             self._done += "job" in request
             super()._take(peer, request)
 
-    def _about(self, request: Request) -> Answer:
+    def _status_answer(self, request: Request) -> Answer:
         value = {
             **self._hello,
             "up_s": time.monotonic() - self._started,

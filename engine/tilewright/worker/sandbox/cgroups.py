@@ -154,7 +154,7 @@ def trees() -> tuple[Tree, ...]:
                 found += _unified(mounts[""], path)
             elif wanted:
                 where = next(mounts[name] for name in wanted if name in mounts)
-                found += _made(Tree(where / path.lstrip("/"), wanted, 1))
+                found += _usable_trees(Tree(where / path.lstrip("/"), wanted, 1))
     return tuple(found)
 
 
@@ -180,11 +180,11 @@ def _unified(mount: Path, path: str) -> list[Tree]:
         with contextlib.suppress(OSError):
             given = frozenset((folder / "cgroup.subtree_control").read_text().split())
             if wanted := given & {"memory", "pids"}:
-                return _made(Tree(folder, wanted, 2))
+                return _usable_trees(Tree(folder, wanted, 2))
     return []
 
 
-def _made(tree: Tree) -> list[Tree]:
+def _usable_trees(tree: Tree) -> list[Tree]:
     """The tree, if a group can be made in it and entered by this user's processes."""
     trial = tree.folder / f"{_PREFIX}{os.getpid()}-trial"
     try:

@@ -43,7 +43,7 @@ def enter(scratch: str, writable: Iterable[str], readable: Iterable[str]) -> boo
     _mount(libc, "tmpfs", str(root), "tmpfs", _NOSUID | _NODEV)
     for path, may_write in _outermost(root, readable, writable).items():
         _bind(libc, path, root, writable=may_write)
-    _mount(libc, "/proc", str(_made(root, "/proc", 0o755)), None, _BIND | _REC)
+    _mount(libc, "/proc", str(_mount_point(root, "/proc", 0o755)), None, _BIND | _REC)
     old = root / "old"
     old.mkdir()
     if libc.syscall(number, os.fsencode(root), os.fsencode(old)) != 0:
@@ -88,13 +88,13 @@ def _linked(path: str, root: Path) -> str:
 
 
 def _bind(libc: ctypes.CDLL, path: str, root: Path, *, writable: bool) -> None:
-    target = _made(root, path, Path(path).stat().st_mode)
+    target = _mount_point(root, path, Path(path).stat().st_mode)
     _mount(libc, path, str(target), None, _BIND | _REC)
     if not writable:
         _read_only(libc, target)
 
 
-def _made(root: Path, path: str, mode: int) -> Path:
+def _mount_point(root: Path, path: str, mode: int) -> Path:
     """The place of a path below the new root, a folder or a file."""
     place = root / path.lstrip("/")
     if stat.S_ISDIR(mode) or path == "/proc":

@@ -76,12 +76,12 @@ def importable_from(file: Path) -> list[str]:
     while (root / "__init__.py").is_file():
         root = root.parent
     found = [str(file)]
-    for place in _between(root, file):
+    for place in _folders_between(root, file):
         found += _neighbours(place, strict=place == root and _is_everyones(root))
     return found
 
 
-def _between(root: Path, file: Path) -> list[Path]:
+def _folders_between(root: Path, file: Path) -> list[Path]:
     """``root`` and the folders from there to the file."""
     return [root, *(p for p in reversed(file.parents) if root in p.parents)]
 

@@ -52,7 +52,7 @@ class Launches:
     def _jit(self, launch: Callable[..., Any]) -> Callable[..., Any]:
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
             if not warmup:
-                grid = self._noted(kernel.fn, grid)
+                grid = self._counted_grid(kernel.fn, grid)
             return launch(kernel, *args, grid=grid, warmup=warmup, **kwargs)
 
         return run
@@ -60,7 +60,7 @@ class Launches:
     def _interpreted(self, launch: Callable[..., Any]) -> Callable[..., Any]:
         def run(executor: Any, *args: Any, **kwargs: Any) -> Any:
             if not kwargs.get("warmup"):
-                executor.grid = self._noted(executor.fn, executor.grid)
+                executor.grid = self._counted_grid(executor.fn, executor.grid)
             return launch(executor, *args, **kwargs)
 
         return run
@@ -71,7 +71,7 @@ class Launches:
             function = getattr(getattr(compiled.src, "fn", None), "fn", None)
 
             def run(*args: Any, **kwargs: Any) -> Any:
-                self._noted(function, grid, getattr(compiled, "name", "a compiled kernel"))
+                self._counted_grid(function, grid, getattr(compiled, "name", "a compiled kernel"))
                 return runner(*args, **kwargs)
 
             return run
@@ -79,9 +79,9 @@ class Launches:
         return item
 
     def _simulated(self, kernel: Any, grid: Any) -> None:
-        self._noted(kernel, grid or (1,))
+        self._counted_grid(kernel, grid or (1,))
 
-    def _noted(self, function: Any, grid: Any, name: str = "a kernel") -> Any:
+    def _counted_grid(self, function: Any, grid: Any, name: str = "a kernel") -> Any:
         """Count a launch; a grid that is a function is counted when it is asked."""
         entry = self._entry(function, name)
         entry["count"] += 1
@@ -91,12 +91,12 @@ class Launches:
             _count_programs(entry, grid)
             return grid
 
-        def asked(meta: Any) -> Any:
+        def evaluated_grid(meta: Any) -> Any:
             made = grid(meta)
             _count_programs(entry, made)
             return made
 
-        return asked
+        return evaluated_grid
 
     def _entry(self, function: Any, name: str) -> LaunchSeen:
         code = getattr(function, "__code__", None)

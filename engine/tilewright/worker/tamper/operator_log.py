@@ -68,12 +68,12 @@ def _uncompiled(method: Callable[..., Any]) -> Callable[..., Any]:
     plain: Callable[..., Any] = getattr(method, "__wrapped__", method)
 
     @functools.wraps(plain)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def dispatched_call(*args: Any, **kwargs: Any) -> Any:
         compiler = sys.modules.get("torch._dynamo")
         # Half imported, it has no way to keep itself out yet.
         return (method if hasattr(compiler, "disable") else plain)(*args, **kwargs)
 
-    return called
+    return dispatched_call
 
 
 setattr(Operators, "__torch_dispatch__", _uncompiled(Operators.__torch_dispatch__))  # noqa: B010

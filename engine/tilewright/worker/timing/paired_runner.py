@@ -185,7 +185,7 @@ class Contest:
             "gaps_us": laps.gaps_us,
             "span_us": laps.span_us,
             "wall_us": laps.wall_us,
-            "kept": self._kept(order),
+            "kept": self._kept_outputs(order),
         }
 
     def _run(self, order: str) -> Any:
@@ -204,7 +204,7 @@ class Contest:
 
         return restore
 
-    def _kept(self, order: str) -> list[int]:
+    def _kept_outputs(self, order: str) -> list[int]:
         """Calls of B whose outputs are still there: of those that change inputs, the last few."""
         kept = [at for at, _ in self._sides["B"].kept]
         if not self._changed:

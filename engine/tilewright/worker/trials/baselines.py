@@ -95,7 +95,7 @@ class Base:
     clean_us: dict[str, float] = field(default_factory=dict)
     skipped: float | None = None
     plan: dict[str, str] | None = None
-    secrets: tuple[int, ...] = field(default_factory=lambda: _drawn(_SECRETS))
+    secrets: tuple[int, ...] = field(default_factory=lambda: _random_secrets(_SECRETS))
 
     @property
     def inputs(self) -> Entries:
@@ -198,7 +198,8 @@ class Originals:
         assert base.original is not None
         base.oracle = base.original
         strayed = [
-            f"the original itself {said}" for _, said in run_faults.strayed(base.original.told)
+            f"the original itself {said}"
+            for _, said in run_faults.stray_accesses(base.original.told)
         ]
         strayed += [f"in the original {said}" for _, said in run_faults.raced(base.original.told)]
         strayed += [
@@ -331,7 +332,9 @@ class Originals:
     ) -> list[Results]:
         """The same, and what it gives for each of the message's ``nudges``."""
         try:
-            reply: Called = self.asked(runner, base, message_of(message, do="call"), timeout_s)
+            reply: Called = self.answer_about(
+                runner, base, message_of(message, do="call"), timeout_s
+            )
             with runner.answering():
                 return [self._read(runner, each) for each in (reply, *reply.pop("nudged", ()))]
         finally:
@@ -343,7 +346,7 @@ class Originals:
         reply["changed_inputs"] = owned(reply["changed_inputs"], runner.outbox)
         return results.read(answers.of_call(reply), place_of(self.device))
 
-    def asked(self, runner: Handle, base: Base, message: Message, timeout_s: float) -> Any:
+    def answer_about(self, runner: Handle, base: Base, message: Message, timeout_s: float) -> Any:
         """Its answer about the inputs of a base, whose files it has until it is cleared."""
         runner.calls += 1
         lent: More = {"inputs": runner.place(base.inputs), "number": runner.calls}
@@ -364,7 +367,7 @@ class Originals:
         maker = job["inputs_from"] if case.get("inputs_from_module") else None
         key = _key([case, seed, values, layout, maker])
         if key not in self._inputs:
-            made = self._made(job, case, seed, values) if maker else None
+            made = self._inputs_of_file(job, case, seed, values) if maker else None
             if made is None:
                 made = generation.make_inputs(case, seed, None, values)
             # Some layouts change values; who loads the files makes of them what files do not keep.
@@ -376,7 +379,7 @@ class Originals:
         self._inputs.move_to_end(key)
         return self._inputs[key]
 
-    def _made(self, job: TrialJob, case: Any, seed: int, values: str) -> dict[str, Any]:
+    def _inputs_of_file(self, job: TrialJob, case: Any, seed: int, values: str) -> dict[str, Any]:
         """Inputs that the problem's own file makes."""
         runner = self.runner(runner_of(job, job["inputs_from"]))
         message = {"do": "inputs", "case": case, "seed": seed, "values": values}
@@ -477,7 +480,7 @@ def _of_original(check: Check | Message) -> Check:
     return cast("Check", found)
 
 
-def _drawn(count: int) -> tuple[int, ...]:
+def _random_secrets(count: int) -> tuple[int, ...]:
     draw = random.SystemRandom()
     return tuple(draw.getrandbits(63) for _ in range(count))
 

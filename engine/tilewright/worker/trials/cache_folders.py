@@ -26,22 +26,22 @@ class Caches:
 
     def of_kept(self, module: str) -> Cached:
         """For a version that is kept: an original, a reference, a baseline."""
-        return self._made(self._of(module))
+        return self._cache_settings(self._folder_of(module))
 
     def of_candidate(self, trial: int, *kept: str | None) -> Cached:
         """For a candidate, which also finds what the versions that are kept have compiled."""
-        found = [self._of(module) for module in kept if module]
-        return self._made(self._folder / f"cache-{trial}", *found)
+        found = [self._folder_of(module) for module in kept if module]
+        return self._cache_settings(self._folder / f"cache-{trial}", *found)
 
     def forget(self, trial: int) -> None:
         """Remove a candidate's."""
         shutil.rmtree(self._folder / f"cache-{trial}", ignore_errors=True)
 
-    def _made(self, own: Path, *others: Path) -> Cached:
+    def _cache_settings(self, own: Path, *others: Path) -> Cached:
         if not self._compiles:
             return {"cache": triton_cache.EMPTY}
         own.mkdir(mode=0o700, exist_ok=True)
         return {"cache": str(own), "caches": [str(one) for one in others if one.is_dir()]}
 
-    def _of(self, module: str) -> Path:
+    def _folder_of(self, module: str) -> Path:
         return self._folder / f"cache-of-{hashlib.sha256(module.encode()).hexdigest()[:16]}"

@@ -35,7 +35,7 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
     buffers = {name: tensor_files.own(value) for name, value in sets[0].items()}
     watched, facts = set(job.get("watched") or ()), []
 
-    def on(number: int) -> Any:
+    def call_with_set(number: int) -> Any:
         _fill(buffers, sets[number % 2])
         if number == 1 or number in watched:
             version.kept.overwrite(model)
@@ -48,8 +48,8 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
         return returned
 
     with torch.no_grad(), calling.one_config(job, {}), poison.Poison():
-        first, second = on(0), on(1)
-        made = 2 + _many(on, int(job["calls"]), float(job["limit_s"]), device)
+        first, second = call_with_set(0), call_with_set(1)
+        made = 2 + _many(call_with_set, int(job["calls"]), float(job["limit_s"]), device)
         third = call(*(tensor_files.own(value) for value in sets[0].values()))
         calling.synchronize(device)
     seen = tamper.merged(facts)
@@ -59,11 +59,11 @@ def perform(version: Version, job: dict[str, Any]) -> dict[str, Any]:
     return {**saved, "calls": made + 1, "facts": seen}
 
 
-def _many(on: Callable[[int], Any], calls: int, limit_s: float, device: str) -> int:
+def _many(call_with_set: Callable[[int], Any], calls: int, limit_s: float, device: str) -> int:
     """As many calls as fit; how many that were."""
     end = time.perf_counter() + limit_s
     for made in range(1, calls + 1):
-        on(1 + made)
+        call_with_set(1 + made)
         if made & (made - 1) == 0:  # the host runs ahead: seldom enough, see how far the device is
             calling.synchronize(device)
         if time.perf_counter() > end:

@@ -206,7 +206,7 @@ class Coordinator:
                 for compiler in self._compilers(told, job["checks"], timeout_s):
                     threading.Thread(target=_until_compiled, args=(compiler,), daemon=True).start()
             for check in checks:
-                with self._turns.beside():
+                with self._turns.shared():
                     if self._originals.base(job, check).failure:
                         return
 

@@ -85,7 +85,7 @@ class Coordinators:
         from .warm_up import warm_up  # a worker that only compiles has no torch
 
         warm_up(compiles=uses_gpu(request["job"]))
-        court = self._court(peer, request)
+        court = self._coordinator_of(peer, request)
         self._next += 1
         court.trials[self._next] = deliver
         sent = {"job": request["job"], "timeout_s": request["timeout_s"]}
@@ -150,7 +150,7 @@ class Coordinators:
         if process is not None:
             self._kill(process, message["status"], message["message"])
 
-    def _court(self, peer: Peer, request: Request) -> _Court:
+    def _coordinator_of(self, peer: Peer, request: Request) -> _Court:
         device = str(request["job"].get("device"))
         for court in self._courts:
             if court.peer is peer and court.device == device:
@@ -161,7 +161,7 @@ class Coordinators:
         job: CoordinatorJob = {"kind": "judge", "device": device, "folder": str(folder)}
         try:
             court.process = self._fork(
-                job, _FOREVER_S, lambda answer: self._lost(court, answer), theirs.fileno(),
+                job, _FOREVER_S, lambda answer: self._end_lost(court, answer), theirs.fileno(),
                 court.environment,
             )  # fmt: skip
         finally:
@@ -170,7 +170,7 @@ class Coordinators:
         self._watch(court.line)
         return court
 
-    def _lost(self, court: _Court, answer: Answer) -> None:
+    def _end_lost(self, court: _Court, answer: Answer) -> None:
         """End the runners of a coordinator that is gone, and answer its trials."""
         self._courts.remove(court)
         court.line.gone = True

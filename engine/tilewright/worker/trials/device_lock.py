@@ -17,7 +17,7 @@ class Turns:
         self._timing = False
 
     @contextlib.contextmanager
-    def beside(self) -> Iterator[None]:
+    def shared(self) -> Iterator[None]:
         """Compute, perhaps while others do."""
         with self._changed:
             self._changed.wait_for(lambda: not self._timing and not self._alone)

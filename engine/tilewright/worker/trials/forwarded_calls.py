@@ -88,8 +88,10 @@ class ForwardedModule(ModuleType):
             template = Template(named_arguments(None, args), self._computed)
             try:
                 arguments = {
-                    "args": [template.of(value, given) for given, value in template.named],
-                    "kwargs": {key: template.of(value, key) for key, value in kwargs.items()},
+                    "args": [template.template_of(value, given) for given, value in template.named],
+                    "kwargs": {
+                        key: template.template_of(value, key) for key, value in kwargs.items()
+                    },
                 }
             except UntoldError as error:
                 raise NotForwardedError(f"a test calls {name}, and {error}") from error
@@ -97,12 +99,12 @@ class ForwardedModule(ModuleType):
                 raise NotForwardedError(
                     f"a test calls {name} with a tensor that asks for gradients"
                 )
-            return self._called(name, arguments, template)
+            return self._forwarded_call(name, arguments, template)
 
         forwarded.__name__ = forwarded.__qualname__ = name
         return forwarded
 
-    def _called(self, name: str, arguments: dict[str, Any], template: Template) -> Any:
+    def _forwarded_call(self, name: str, arguments: dict[str, Any], template: Template) -> Any:
         self._number += 1
         folder = str(Path(f"call{self._number}").absolute())
         inputs = tensor_files.save(template.values, folder, "input")
@@ -206,12 +208,16 @@ class _Held:
         try:
             if self._module is None:
                 self._module = entry_point.load_module(str(self._job["module"]))
-            return self._got(message) if message["do"] == "get" else self._called(message)
+            return (
+                self._attribute_answer(message)
+                if message["do"] == "get"
+                else self._call_answer(message)
+            )
         except partial_import.FAILURES as error:
             told = " ".join(str(error).split())[:_LONGEST]
             return {"raised": f"{type(error).__name__}: {told}", "type": type(error).__name__}
 
-    def _got(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _attribute_answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
         name = str(message["name"])
         if not hasattr(self._module, name):
             return {"missing": name}
@@ -226,7 +232,7 @@ class _Held:
             return {"kind": "function"}
         return {"kind": "class" if isinstance(value, type) else type(value).__name__}
 
-    def _called(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _call_answer(self, message: Mapping[str, Any]) -> dict[str, Any]:
         self._number += 1
         given = tensor_files.load(message["inputs"], self._device)
         given = {name: tensor_files.own(value) for name, value in given.items()}

@@ -35,7 +35,7 @@ def of_call(
             if isinstance(value, torch.Tensor) and value.requires_grad and value.grad_fn is not None
         ]
         if results:
-            above = [_above(value, seed, at) for at, value in results]
+            above = [_output_gradient(value, seed, at) for at, value in results]
             torch.autograd.backward([value for _, value in results], above)
     found = {
         f"gradient of {name}": value.grad.detach()
@@ -52,7 +52,7 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
-def _above(value: torch.Tensor, seed: int, at: int) -> torch.Tensor:
+def _output_gradient(value: torch.Tensor, seed: int, at: int) -> torch.Tensor:
     places = torch.arange(value.numel(), dtype=torch.float64, device=value.device)
     drawn = torch.sin(places * _STEP + (seed + at + 1)) + _SHIFT
     return drawn.reshape(value.shape).to(value.dtype)

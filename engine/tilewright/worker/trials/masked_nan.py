@@ -43,12 +43,12 @@ def judged_without(
     for name in (None, *inputs):
         if not any(map(_dropped, expected.values, given.values)):
             break
-        expected, base, found = _without(expected, base, given, oracle_on, original_on, name)
+        expected, base, found = _without_nan_of(expected, base, given, oracle_on, original_on, name)
         count += found
     return expected, base, count
 
 
-def _without(
+def _without_nan_of(
     expected: Results,
     base: Results | None,
     given: Results,

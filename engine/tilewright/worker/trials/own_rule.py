@@ -45,17 +45,19 @@ def verdict(
         try:
             given = originals.results(candidate, base, message_of(check), patience_s)
         except CandidateEndedError as ended:
-            return _told(rule, largest, made, f"seed {seed}: the candidate failed: {ended}")
+            return _result_record(
+                rule, largest, made, f"seed {seed}: the candidate failed: {ended}"
+            )
         made.append(seed)
         relative, wrong = _error(wanted.tensors, given.tensors)
         largest = max(largest, relative)
         if wrong or not relative < rule["tolerance"]:
             why = wrong or f"relative error {relative:.3g}, {rule['tolerance']:g} is the limit"
-            return _told(rule, largest, made, f"seed {seed}: {why}")
-    return _told(rule, largest, made, "")
+            return _result_record(rule, largest, made, f"seed {seed}: {why}")
+    return _result_record(rule, largest, made, "")
 
 
-def _told(
+def _result_record(
     rule: Mapping[str, Any], largest: float, seeds: list[int], message: str
 ) -> dict[str, Any]:
     return {

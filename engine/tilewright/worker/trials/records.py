@@ -36,7 +36,7 @@ def of_check(check: Check, base: Base, notes: list[str]) -> Record:
     return record
 
 
-def drawn(check: Check, base: Base) -> Iterator[str]:
+def drawn_number_texts(check: Check, base: Base) -> Iterator[str]:
     """The plain numbers that are not the spec's in a check, with their values."""
     usual = {one["name"]: one.get("value") for one in check["case"].get("inputs") or ()}
     for entry in base.inputs:

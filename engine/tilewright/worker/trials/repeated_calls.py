@@ -59,7 +59,7 @@ def _is_plain(check: Check) -> bool:
     return not changed
 
 
-def held(
+def repetition_result(
     originals: Originals, candidate: Handle, job: TrialJob, pair: Pair,
     is_new: Callable[[Facts], bool],
 ) -> Repeated:  # fmt: skip
@@ -132,7 +132,7 @@ def _wrong(
     bases: tuple[Base, Base],
 ) -> tuple[str | None, int, Facts]:  # fmt: skip
     """(what is wrong, how many calls were made, what was seen in some of them)."""
-    reply: Replied = originals.asked(runner, bases[0], message, _TIMEOUT_S)
+    reply: Replied = originals.answer_about(runner, bases[0], message, _TIMEOUT_S)
     with runner.answering():
         answers.of_repeat(reply)
     calls, facts = int(reply["calls"]), reply["facts"]

@@ -25,7 +25,7 @@ def of_run(base: Called, told: Called) -> Iterator[str]:
     for what, names in _inputs_and_weights(changed):
         yield f"it overwrites its {what} {', '.join(names)}, which the original leaves alone"
     known = base.get("out_of_bounds") or ()
-    for place, said in strayed(told):
+    for place, said in stray_accesses(told):
         if place not in known:
             yield f"it {said}"
 
@@ -68,8 +68,8 @@ def _too_early(base: Called, told: Called) -> Iterator[str]:
             count = f"{one['elements']} element{'' if one['elements'] == 1 else 's'}"
             yield (
                 f"it reads {count} of {one['text']} before anything has written them in this call"
-                f"{_at(one['lines'])}: its contents depend on earlier kernels; mask the load, or "
-                "write first"
+                f"{_lines_text(one['lines'])}: its contents depend on earlier kernels; "
+                "mask the load, or write first"
             )
 
 
@@ -80,7 +80,7 @@ def _borrowed(base: Called, told: Called) -> Iterator[str]:
     for one in told.get("stored_inputs") or ():
         if one["changes"] and known.isdisjoint(one["inputs"]):
             yield (
-                f"it writes into {', '.join(one['inputs'])}{_at(one['lines'])}, which the "
+                f"it writes into {', '.join(one['inputs'])}{_lines_text(one['lines'])}, which the "
                 "original leaves alone, even if it puts the values back: use memory of its own"
             )
 
@@ -92,8 +92,9 @@ def _looked_at(base: Called, told: Called) -> Iterator[str]:
     for one in told.get("loaded_inputs") or ():
         if written.intersection(one["inputs"]) and loaded.isdisjoint(one["inputs"]):
             yield (
-                f"it reads {', '.join(one['inputs'])}{_at(one['lines'])} before it has written "
-                "there, where the original only writes: its contents depend on earlier kernels"
+                f"it reads {', '.join(one['inputs'])}{_lines_text(one['lines'])} before it has "
+                "written there, where the original only writes: its contents depend on earlier "
+                "kernels"
             )
 
 
@@ -114,7 +115,7 @@ def _names(reached: Sequence[Reached]) -> set[str]:
     return {name for one in reached for name in one["inputs"]}
 
 
-def _at(lines: Sequence[str]) -> str:
+def _lines_text(lines: Sequence[str]) -> str:
     return f" at {', '.join(lines)}" if lines else ""
 
 
@@ -126,7 +127,7 @@ def raced(told: Called) -> Iterator[tuple[str, str]]:
         yield text, f"{text}{where}"
 
 
-def strayed(told: Called) -> Iterator[tuple[str, str]]:
+def stray_accesses(told: Called) -> Iterator[tuple[str, str]]:
     """What was reached outside of a tensor: (which place, the same with lines and the way out)."""
     lines = told.get("out_of_bounds_lines") or ()
     for at, place in enumerate(told.get("out_of_bounds") or ()):

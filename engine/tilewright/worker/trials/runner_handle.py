@@ -71,7 +71,7 @@ class Patience:
     def begin(self) -> None:
         """From now on."""
         self._begun = self._moved = time.monotonic()
-        self._used = self._seen = self._spent()[0]
+        self._used = self._seen = self._cpu_seconds()[0]
 
     def exceeded(self, limit_s: float) -> str:
         """The limit that it is over, in words; empty as long as it still works within it.
@@ -81,7 +81,7 @@ class Patience:
         now = time.monotonic()
         if now - self._begun < limit_s:
             return ""
-        used, is_running = self._spent()
+        used, is_running = self._cpu_seconds()
         if self.process is None or used - self._used >= limit_s:
             return f"{limit_s:g} s"
         if is_running or used > self._seen:
@@ -89,7 +89,7 @@ class Patience:
         idle = now - self._moved
         return f"{limit_s:g} s (the last {idle:.0f} s of them idle)" if idle >= _IDLE_S else ""
 
-    def _spent(self) -> tuple[float, bool]:
+    def _cpu_seconds(self) -> tuple[float, bool]:
         return (0.0, False) if self.process is None else process_tree.cpu_seconds(self.process)
 
 
@@ -161,7 +161,7 @@ class Handle:
             over = self.patience.exceeded(timeout_s)
             reply = None if over else self.wire.wait(_TICK_S)
         if reply is None and self.wire.gone:
-            raise self._gone()
+            raise self._end_error()
         if reply is None:
             text = f"did not finish within {over} and was stopped"
             self.end(self.key, TIMEOUT, text)
@@ -226,7 +226,7 @@ class Handle:
         self.ended = (status, message)
         self._over.set()
 
-    def _gone(self) -> Exception:
+    def _end_error(self) -> Exception:
         self._over.wait(_ENDING_S)
         status, message = self.ended or (CRASHED, "ended without output")
         return self.failed(status, message)

@@ -100,7 +100,7 @@ def _timed(told: TimedCase) -> Check:
 
 
 def _open(originals: Originals, runner: Handle, base: Base, message: Message) -> None:
-    originals.asked(runner, base, message_of(message, do="time.open"), _OPEN_S)
+    originals.answer_about(runner, base, message_of(message, do="time.open"), _OPEN_S)
 
 
 class _Alone:

@@ -176,14 +176,14 @@ class Hearing:
         fault = fault or self._watched(found)
         if fault is not None or not self._checks:
             return fault
-        with self._turns.beside():
+        with self._turns.shared():
             repeated = self._repeat(found["prepared"] or {})
             fault, found["repetition"] = repeated.fault, repeated.figures
             for facts, seen in zip(self._facts, repeated.facts, strict=True):
                 facts.append(seen)
             if fault is None and self._candidate.alive:
                 found["skipped_same"] = self._skipped()
-                fault = self._after() if self._job.get("timing") else None
+                fault = self._repeated_check_fault() if self._job.get("timing") else None
         self._phases["rest"] = time.monotonic() - start
         return fault
 
@@ -214,7 +214,7 @@ class Hearing:
         return [{**check, "repeats": 1} for check in first], rest
 
     def _all(self, checks: Iterable[Check]) -> str | None:
-        return next(filter(None, map(self._beside, checks)), None)
+        return next(filter(None, map(self._shared_check, checks)), None)
 
     def _planned(self, checks: Sequence[Check]) -> Iterator[Check]:
         """These checks; then each configuration that a tuner has not chosen for them, for with
@@ -236,8 +236,8 @@ class Hearing:
             for simpler in check.get("simpler") or ():
                 yield from self._or_simpler(simpler)
 
-    def _beside(self, check: Check) -> str | None:
-        with self._turns.beside():
+    def _shared_check(self, check: Check) -> str | None:
+        with self._turns.shared():
             return self._check(check)
 
     def _ask_ahead(self, check: Check) -> None:
@@ -251,7 +251,7 @@ class Hearing:
             self._ahead.submit(self._base_beside, checks[here + 1])
 
     def _base_beside(self, check: Check) -> None:
-        with self._turns.beside():
+        with self._turns.shared():
             self._originals.base(self._job, check)
 
     def _check(self, check: Check) -> str | None:
@@ -276,8 +276,11 @@ class Hearing:
             return None
         fault = self._of_original(base)
         for _ in range(0 if fault else int(check.get("repeats") or 1)):
-            fault = fault or self._called(check, base, record)
-        return fault and f"{', '.join([check['name'], *records.drawn(check, base)])}: {fault}"
+            fault = fault or self._call_fault(check, base, record)
+        return (
+            fault
+            and f"{', '.join([check['name'], *records.drawn_number_texts(check, base)])}: {fault}"
+        )
 
     def _of_original(self, base: Base) -> str | None:
         """That the original failed, which is the candidate's fault where it is the same text."""
@@ -293,7 +296,7 @@ class Hearing:
         plain: Check = {**check, "order": "forward", "launch_options": {}}
         return plain, self._originals.base(self._job, plain)
 
-    def _called(self, check: Check, base: Base, record: Record) -> str | None:
+    def _call_fault(self, check: Check, base: Base, record: Record) -> str | None:
         assert base.original is not None
         assert base.oracle is not None
         observe = len(self._facts[1]) < _OBSERVED or self._over or check is self._last
@@ -407,10 +410,12 @@ class Hearing:
             return Repeated(None, {"skipped": "no case has two seeds"})
 
         def is_new(facts: Facts) -> bool:
-            known = self._seen(0, self._original())
-            return tamper.exceeds(self._seen(1, prepared, facts), known)
+            known = self._observed_facts(0, self._original())
+            return tamper.exceeds(self._observed_facts(1, prepared, facts), known)
 
-        return repeated_calls.held(self._originals, self._candidate, self._job, pair, is_new)
+        return repeated_calls.repetition_result(
+            self._originals, self._candidate, self._job, pair, is_new
+        )
 
     def _skipped(self) -> dict[str, float] | None:
         """How much of the results is still right with no launch made, by version: the original is
@@ -444,28 +449,29 @@ class Hearing:
         found = []
         for told in self._job["timing"]["cases"]:
             timing = timed_contest.Timing(self._originals, self._candidate, self._job, told)
-            with self._turns.beside():
+            with self._turns.shared():
                 timing.open()
             with self._turns.alone():
                 found.append(timing.value())
         return found
 
-    def _after(self) -> str | None:
+    def _repeated_check_fault(self) -> str | None:
         """The first check once more: what counts its calls has had many by now."""
         check = self._job["checks"][0]
         base = self._originals.base(self._job, check)
         if base.unfit or base.failure:
             return None
         self._over = True
-        fault = self._called(check, base, {})
+        fault = self._call_fault(check, base, {})
         return fault and f"{check['name']}, after it was timed: {fault}"
 
     def _honesty(self, prepared: Prepared, told: Found) -> dict[str, Facts]:
         """Facts of both versions over the same calls."""
         skipped = told.get("skipped_same") or {}
         found = {
-            "original": self._seen(0, self._original()), "candidate": self._seen(1, prepared)
-        }  # fmt: skip
+            "original": self._observed_facts(0, self._original()),
+            "candidate": self._observed_facts(1, prepared),
+        }
         for name, share in skipped.items():
             found[name]["skipped_same"] = share
         return found
@@ -475,7 +481,7 @@ class Hearing:
         with self._originals.lock:
             return self._originals.original(self._job).prepared or {}
 
-    def _seen(self, which: int, prepared: Prepared, *more: Facts) -> Facts:
+    def _observed_facts(self, which: int, prepared: Prepared, *more: Facts) -> Facts:
         """Facts of a version's import and calls as one; 0 is the original, 1 the candidate."""
         facts = (prepared.get("facts") or {}, *self._facts[which], *more)
         return tamper.merged(one for one in facts if one)

@@ -100,10 +100,10 @@ class Version:
         """Call once as the job says; the value of a ``run`` job (``protocol``)."""
         configs: dict[str, int] = {}
         with torch.no_grad(), one_config(job, configs):
-            value = self._called(job)
+            value = self._call_value(job)
         return {**value, "configs": configs, "caveats": _caveats(job)}
 
-    def _called(self, job: dict[str, Any]) -> dict[str, Any]:
+    def _call_value(self, job: dict[str, Any]) -> dict[str, Any]:
         device = place_of(job["device"])
         guards = job.get("guard", True) and not is_neuron(job["device"])
         around = redzones.Bands() if guards else None
@@ -121,22 +121,22 @@ class Version:
             hooks.counted() as counts,
             kernel_calls.launched(job) as of_nki,
             _circumstances(job, around) as found,
-            _seen(job, model) as seen,
+            _observation(job, model) as seen,
             _training(model, wanted=bool(job.get("training"))),
         ):
-            batched_launch.taken()
+            batched_launch.take_tally()
             start = time.perf_counter()
             returned = _returned(job, call, inputs, model)
             synchronize(device)
             seconds = time.perf_counter() - start
-            interpreted = dataclasses.asdict(batched_launch.taken())
+            interpreted = dataclasses.asdict(batched_launch.take_tally())
         with unseen():
             changed = changed_inputs(loaded, inputs) | changed_inputs(
                 before, tensors_of(model, own=True)
             )
             counts.update(of_nki.counts)
             value: dict[str, Any] = {**collect(job, returned, changed, counts)}
-            value |= of_nki.found()
+            value |= of_nki.result_fields()
         value["interpreted"] = interpreted
         if set(tensors_of(model, own=True)) != set(before):
             self._models.clear()  # one that makes buffers at its first call begins anew
@@ -149,8 +149,8 @@ class Version:
         with unseen():
             if value["facts"] is not None:
                 value["facts"]["shared"] = tamper.shared(list(leaves.values()), inputs)
-            value |= _strayed(around, leaves)
-            value |= _found(found, inputs, is_launch=bool(job["case"].get("launch")))
+            value |= _stray_facts(around, leaves)
+            value |= _uninitialized_facts(found, inputs, is_launch=bool(job["case"].get("launch")))
             if job.get("keep_state") and model is not None:
                 # As they were: a call may change its buffers.
                 kept = {name.removeprefix(WEIGHT): one for name, one in before.items()}
@@ -199,7 +199,7 @@ def _placed(
     return inputs
 
 
-def _strayed(around: redzones.Bands | None, leaves: Mapping[str, Any]) -> dict[str, Any]:
+def _stray_facts(around: redzones.Bands | None, leaves: Mapping[str, Any]) -> dict[str, Any]:
     """What was reached outside of tensors, and what programs do to each other's memory."""
     faults = around.out_of_bounds(leaves) if around is not None else []
     races = around.races() if around is not None else []
@@ -234,7 +234,7 @@ def _training(model: Any, *, wanted: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _seen(job: Mapping[str, Any], model: Any) -> Iterator[tamper.Seen | None]:
+def _observation(job: Mapping[str, Any], model: Any) -> Iterator[tamper.Seen | None]:
     """Side effects of the call, if they are requested."""
     with contextlib.ExitStack() as stack:
         if job.get("skip_launches"):
@@ -257,7 +257,7 @@ def one_config(job: Mapping[str, Any], configs: dict[str, int]) -> Iterator[None
         yield
 
 
-def _found(
+def _uninitialized_facts(
     found: uninitialized.Contents | None, inputs: Mapping[str, Any], *, is_launch: bool
 ) -> dict[str, Any]:
     """What kernels loaded before it was written, and which inputs they reached, as JSON.

@@ -38,7 +38,9 @@ def dot_accumulator(module: Module, context: AnalysisContext) -> Iterator[Findin
                 before = _other_addend(definition.value, product)
                 if product is None or before is None or before.op != "phi":
                     continue
-                if tiles.of(before).dtype in (None, "fp32") and _multiplies_fp8(tiles, product):
+                if tiles.facts_of(before).dtype in (None, "fp32") and _multiplies_fp8(
+                    tiles, product
+                ):
                     yield Finding(
                         module.index.range_of(definition.statement),
                         f"The fp8 products are added to {name} outside the tensor core, an "
@@ -55,7 +57,7 @@ def _leaves_fp8_sums_apart(target: Target) -> bool:
 
 
 def _multiplies_fp8(tiles: Tiles, product: Value) -> bool:
-    return all((tiles.of(o).dtype or "").startswith("fp8") for o in product.positional[:2])
+    return all((tiles.facts_of(o).dtype or "").startswith("fp8") for o in product.positional[:2])
 
 
 def _added_dot(module: Module, statement: ast.stmt, name: str) -> ast.Call | None:

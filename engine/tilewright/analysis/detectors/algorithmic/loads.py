@@ -179,11 +179,11 @@ def _conditions_around(
 ) -> Iterator[Value | None]:
     """Conditions of the branches that the second stands in and the first does not."""
     for node in nodes_like(kernel.node, ast.If):
-        if _within(node, second) and not _within(node, first):
+        if _is_within(node, second) and not _is_within(node, first):
             yield flow.values.get(node.test)
 
 
-def _within(node: ast.If, access: Access) -> bool:
+def _is_within(node: ast.If, access: Access) -> bool:
     last = node.end_lineno or node.lineno
     return node.lineno < access.node.lineno <= last
 

@@ -85,7 +85,7 @@ def _with_matrices(flow: Flow, tiles: Tiles) -> set[int]:
     return {
         access.loops[-1]
         for access in flow.loads
-        if access.loops and len(tiles.of(access.pointer).shape or ()) > 1
+        if access.loops and len(tiles.facts_of(access.pointer).shape or ()) > 1
     }
 
 
@@ -107,7 +107,7 @@ def _row_loads(flow: Flow, loop: Loop, tiles: Tiles) -> Iterator[Access]:
     """One-dimensional loads directly in a loop that move along with its index."""
     for access in flow.loads:
         if access.loops and access.loops[-1] == loop.number and access.is_plain:
-            shape = tiles.of(access.pointer).shape
+            shape = tiles.facts_of(access.pointer).shape
             moves = any(
                 v.op == "loop_index" and v.detail == loop.number for v in walk(access.pointer)
             )

@@ -9,7 +9,7 @@ from tilewright.analysis.detectors.program_counts import grid_extents
 from tilewright.analysis.intervals import number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Tiles, tiles_of
-from tilewright.analysis.values import Access, Flow, Loop, Value, walk, within
+from tilewright.analysis.values import Access, Flow, Loop, Value, values_within, walk
 from tilewright.source.model import Kernel, Launch, Module
 
 _SHORTEST = 8
@@ -104,7 +104,7 @@ def _visits_elements(
     if any(v.op in ("load", "opaque") for bound in (start, stop) for v in walk(bound)):
         return False
     loads = [a for a in inside if a.kind == "load"]
-    shapes = [tiles.of(a.pointer).shape for a in inside]
+    shapes = [tiles.facts_of(a.pointer).shape for a in inside]
     return (
         bool(loads)
         and all(shape == () for shape in shapes)
@@ -135,7 +135,7 @@ def _is_axis_of_grid(
     if any(True for _ in flow.calls(TL + "num_programs")):
         return False
     loads = [a for a in inside if a.kind == "load"]
-    large = [a for a in loads if len(tiles.of(a.pointer).shape or ()) > 1]
+    large = [a for a in loads if len(tiles.facts_of(a.pointer).shape or ()) > 1]
     if not large or not all(_moves(a.pointer, loop) for a in loads):
         return False
     # What was loaded before the loop would be loaded by each program.
@@ -156,7 +156,7 @@ def _is_costly(tiles: Tiles, value: Value, loop: Loop) -> bool:
     return (
         (value.op == "call" or value.is_binary("Div"))
         and value.is_invariant_in(loop.number)
-        and len(tiles.of(value).shape or ()) > 0
+        and len(tiles.facts_of(value).shape or ()) > 0
     )
 
 
@@ -194,8 +194,8 @@ def streamed_by_each(module: Module, context: AnalysisContext) -> Iterator[Findi
 
 def _is_shared(tiles: Tiles, access: Access) -> bool:
     """Whether the tiles of a loop are the same for all programs."""
-    facts = tiles.of(access.pointer)
-    mask = None if access.mask is None else tiles.of(access.mask).programs
+    facts = tiles.facts_of(access.pointer)
+    mask = None if access.mask is None else tiles.facts_of(access.mask).programs
     moves = any(v.op == "loop_index" for v in walk(access.pointer))
     is_common = facts.programs == frozenset() and (access.mask is None or mask == frozenset())
     return moves and is_common and len([s for s in facts.shape or () if s != 1]) == 2
@@ -207,11 +207,11 @@ def _meets_row(flow: Flow, tiles: Tiles, access: Access, sums: list[Value]) -> b
         a.result
         for a in flow.loads
         if not a.loops
-        and len(tiles.of(a.pointer).shape or ()) == 1
-        and tiles.of(a.pointer).programs
+        and len(tiles.facts_of(a.pointer).shape or ()) == 1
+        and tiles.facts_of(a.pointer).programs
     }
     for total in sums:
-        factors = set(within(total, lambda v: v is not access.result and v.op != "load"))
+        factors = set(values_within(total, lambda v: v is not access.result and v.op != "load"))
         if access.result in factors and rows & factors:
             return True
     return False

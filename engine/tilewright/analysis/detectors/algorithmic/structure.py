@@ -7,7 +7,7 @@ from tilewright.analysis.detectors.algorithmic.sums import operand_counts
 from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import tiles_of
-from tilewright.analysis.values import Flow, Loop, Value, walk, within
+from tilewright.analysis.values import Flow, Loop, Value, values_within, walk
 from tilewright.source.model import Kernel, Module
 
 _COORDINATES = frozenset(
@@ -94,7 +94,7 @@ def _through(value: Value) -> Iterator[Value]:
 
 def _scaled(value: Value) -> Iterator[Value]:
     """A value and what it is a multiple of."""
-    return within(value, lambda part: part.is_binary("Mult") or part.op == "cast")
+    return values_within(value, lambda part: part.is_binary("Mult") or part.op == "cast")
 
 
 def _crosses(condition: Value, loop: Loop) -> bool:
@@ -174,7 +174,7 @@ _SUMS = {"a triangle": "tl.cumsum", "a tile": "tl.sum"}
 def _is_narrow(module: Module, kernel: Kernel, dot: Value) -> bool:
     """Whether an operand is, or may be, of a type that tensor cores multiply exactly."""
     tiles = tiles_of(module, kernel)
-    return any(tiles.of(operand).dtype != "fp32" for operand in dot.positional[:2])
+    return any(tiles.facts_of(operand).dtype != "fp32" for operand in dot.positional[:2])
 
 
 def _is_exact(dot: Value) -> bool:

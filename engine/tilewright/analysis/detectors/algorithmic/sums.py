@@ -33,7 +33,7 @@ def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Itera
             if only_carried != (1, 1, 0) or reduction.is_invariant_in(loop.number):
                 continue
             node = next((n for n, v, _ in flow.placed if v is reduction), None)
-            if node is None or not _is_tile(tiles.of(reduction.positional[0]).shape):
+            if node is None or not _is_tile(tiles.facts_of(reduction.positional[0]).shape):
                 continue
             if fits_block_to_loop(module, kernel, loop):
                 continue

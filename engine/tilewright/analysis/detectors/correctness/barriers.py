@@ -7,7 +7,7 @@ from tilewright.analysis.detectors.correctness.locks import is_one_warp
 from tilewright.analysis.detectors.program_counts import is_one_program
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.values import Access, Flow, Value, walk, within
+from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.source.model import Kernel, Module
 
 
@@ -107,7 +107,7 @@ def _has(value: Value, operation: str) -> bool:
 
 def _addends(pointer: Value) -> set[Value]:
     """What is added up; added axes and casts are left aside."""
-    return {v for v in within(pointer, _is_sum) if not _is_sum(v)}
+    return {v for v in values_within(pointer, _is_sum) if not _is_sum(v)}
 
 
 def _is_sum(value: Value) -> bool:

@@ -39,7 +39,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
-from tilewright.analysis.values import Access, Flow, Value, walk, within
+from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.source.host import host_of, resolve
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
@@ -215,7 +215,9 @@ def _picks_lanes(module: Module, kernel: Kernel, index: Value, bound: Value) -> 
     if any(_is_block_start(part) for part in walk(index)):
         return False
     lengths = {part.operands[1] for part in walk(index) if part.op == "arange"}
-    leaves = [part for part in within(bound, lambda v: v not in lengths) if not part.operands]
+    leaves = [
+        part for part in values_within(bound, lambda v: v not in lengths) if not part.operands
+    ]
     return all(
         part in lengths or part.op == "const" or _is_number_at_launches(module, kernel, part)
         for part in leaves
@@ -415,12 +417,12 @@ def _values_of(host: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
     for statement in ast.walk(host):
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
-                yield from _given(target, statement.value, name)
+                yield from _assigned_values(target, statement.value, name)
 
 
-def _given(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.expr]:
+def _assigned_values(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.expr]:
     if isinstance(target, ast.Name) and target.id == name:
         yield value
     elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
         for part, given in zip(target.elts, value.elts, strict=False):
-            yield from _given(part, given, name)
+            yield from _assigned_values(part, given, name)

@@ -45,7 +45,7 @@ def loop_carried_type_change(module: Module, context: AnalysisContext) -> Iterat
 
 def _start(tiles: Tiles, value: Value) -> _Type | None:
     """What a name is before the loop; a number given to a name is one of 32 bits."""
-    if value.op not in _SETTLED or tiles.of(value).kind is Kind.POINTER:
+    if value.op not in _SETTLED or tiles.facts_of(value).kind is Kind.POINTER:
         return None
     if not value.operations.isdisjoint(("select", "opaque")):
         return None
@@ -58,7 +58,7 @@ def _start(tiles: Tiles, value: Value) -> _Type | None:
             case float():
                 return _Type((), "fp32")
         return None
-    facts = tiles.of(value)
+    facts = tiles.facts_of(value)
     return _Type(facts.shape, None if facts.dtype == WEAK else facts.dtype)
 
 
@@ -71,14 +71,14 @@ def _carried(tiles: Tiles, value: Value, phi: Value, start: _Type, depth: int = 
     if "phi" not in value.operations or phi not in walk(value):
         if not value.operations.isdisjoint(("select", "opaque", "phi", "after")):
             return None
-        facts = tiles.of(value)
+        facts = tiles.facts_of(value)
         return _Type(facts.shape, facts.dtype)
     if value.is_binary("Add", "Sub", "Mult") or (value.op == "call" and _is_lane_by_lane(value)):
         parts = [_carried(tiles, v, phi, start, depth + 1) for v in value.positional[:2]]
         return _combined(parts[0], parts[1])
     if value.op == "cast":
         inner = _carried(tiles, value.operands[0], phi, start, depth + 1)
-        return None if inner is None else _Type(inner.shape, tiles.of(value).dtype)
+        return None if inner is None else _Type(inner.shape, tiles.facts_of(value).dtype)
     return None
 
 

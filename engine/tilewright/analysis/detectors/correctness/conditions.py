@@ -51,7 +51,7 @@ def _is_wrong(compare: ast.Compare, part: ast.BinOp, tiles: Tiles) -> bool:
     """In a chain, but for a number's bits; or of a mask with something that is none."""
     if len(compare.ops) > 1:
         return not any(isinstance(side, ast.Constant) for side in (part.left, part.right))
-    left, right = tiles.at(part.left).kind, tiles.at(part.right).kind
+    left, right = tiles.facts_at(part.left).kind, tiles.facts_at(part.right).kind
     return (left is Kind.MASK) is not (right is Kind.MASK) and Kind.UNKNOWN not in (left, right)
 
 
@@ -62,7 +62,7 @@ def boolean_operator_on_tiles(module: Module, context: AnalysisContext) -> Itera
         tiles = None
         for node in nodes_like(kernel.node, ast.BoolOp):
             tiles = tiles or tiles_of(module, kernel, context)
-            if any(_is_tile(tiles.at(part)) for part in node.values):
+            if any(_is_tile(tiles.facts_at(part)) for part in node.values):
                 word, sign = ("and", "&") if isinstance(node.op, ast.And) else ("or", "|")
                 yield Finding(
                     module.index.range_of(node),
@@ -81,7 +81,7 @@ def tile_as_condition(module: Module, context: AnalysisContext) -> Iterator[Find
         tiles = None
         for node in nodes_like(kernel.node, ast.If):
             tiles = tiles or tiles_of(module, kernel, context)
-            if _is_tile(tiles.at(node.test)):
+            if _is_tile(tiles.facts_at(node.test)):
                 yield Finding(
                     module.index.range_of(node.test),
                     f"{source_of(module, node.test)} is a tile with a truth for each lane, which "

@@ -72,7 +72,7 @@ class KernelSizes:
 
     def _size(self, value: Value) -> Polynomial | None:
         if value.op == "const" and type(value.detail) is int:
-            return Polynomial.of(value.detail)
+            return Polynomial.from_value(value.detail)
         if value.op == "param":
             return self._argument(str(value.detail))
         operands = value.operands[:2]
@@ -102,7 +102,7 @@ class KernelSizes:
         parameter = self._kernel.parameter(name)
         if parameter is not None and parameter.default is not None:
             is_number = parameter.default.isdecimal()
-            return Polynomial.of(int(parameter.default)) if is_number else None
+            return Polynomial.from_value(int(parameter.default)) if is_number else None
         # The tuner, or a heuristic, gives it.
         return self.host.open(name) if self._launch.is_complete else None
 

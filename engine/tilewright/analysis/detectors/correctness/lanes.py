@@ -8,7 +8,7 @@ from tilewright.analysis.detectors.correctness.whole_rows import leaves_out_whol
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
-from tilewright.analysis.values import Access, Flow, Value, walk, within
+from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 
@@ -57,7 +57,7 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
 def _addressing(module: Module, flow: Flow) -> Iterator[tuple[Value, Access]]:
     """Masked loads whose undefined lanes make the address of an access that runs for them."""
     for access in flow.accesses:
-        for part in within(access.pointer, _is_index_arithmetic):
+        for part in values_within(access.pointer, _is_index_arithmetic):
             mask = part.keyword("mask") if part.op == "load" else None
             if mask is None or part.keyword("other") is not None:
                 continue
@@ -78,7 +78,7 @@ def _undefined_sources(value: Value, tiles: Tiles) -> Iterator[Value]:
             yield from (x for x in _lanes_through(operand) if _masks_axis(x, axis, 2, tiles))
     elif value.is_call(*_REDUCTIONS) and value.positional:
         operand = value.positional[0]
-        shape = tiles.of(operand).shape
+        shape = tiles.facts_of(operand).shape
         reduced = reduced_axis(value, shape)
         if shape is not None and reduced is not None:
             rank = len(shape)
@@ -89,7 +89,7 @@ def _undefined_sources(value: Value, tiles: Tiles) -> Iterator[Value]:
 def _reduced(value: Value, tiles: Tiles) -> int | None:
     """The axis that a reduction runs over; None for a product."""
     is_reduction = value.is_call(*_REDUCTIONS) and value.positional
-    return reduced_axis(value, tiles.of(value.positional[0]).shape) if is_reduction else None
+    return reduced_axis(value, tiles.facts_of(value.positional[0]).shape) if is_reduction else None
 
 
 def reduced_axis(value: Value, shape: Shape | None) -> int | None:
@@ -139,17 +139,17 @@ def _masks_axis(load: Value, axis: int, rank: int, tiles: Tiles) -> bool:
 def masking_terms(load: Value, axis: int, rank: int, tiles: Tiles) -> Iterator[Value]:
     """The terms of a load's mask that differ along an axis of the tile."""
     mask = load.keyword("mask")
-    shape = tiles.of(load.operands[0]).shape
+    shape = tiles.facts_of(load.operands[0]).shape
     if mask is None or shape is None or len(shape) != rank:
         return
     for term in _terms(mask):
-        sides = tiles.of(term).shape if term.op in ("compare", "expand") else None
+        sides = tiles.facts_of(term).shape if term.op in ("compare", "expand") else None
         if sides is not None and len(sides) == rank and sides[axis] != 1:
             yield term
 
 
 def _terms(mask: Value) -> Iterator[Value]:
-    found = within(mask, lambda value: value.is_binary("BitAnd"))
+    found = values_within(mask, lambda value: value.is_binary("BitAnd"))
     return (value for value in found if not value.is_binary("BitAnd"))
 
 
@@ -171,12 +171,12 @@ def only_later_trips_use(kernel: Kernel, reduction: ast.expr, load: ast.Call) ->
                 isinstance(statement.target, ast.Name)
                 and isinstance(statement.op, ast.Add)
                 and statement.target.id not in _read(rest)
-                and loop.target.id in _behind(mask, loop)
+                and loop.target.id in _source_names(mask, loop)
             )
     return False
 
 
-def _behind(expressions: Iterable[ast.expr], loop: ast.For) -> set[str]:
+def _source_names(expressions: Iterable[ast.expr], loop: ast.For) -> set[str]:
     """Names that expressions in a loop are made from, in that trip."""
     found = _read(expressions)
     for statement in reversed(loop.body):

@@ -10,7 +10,7 @@ from tilewright.analysis.detectors.correctness.divisibility import (
 from tilewright.analysis.detectors.correctness.masks import additive_parts, terms, unexpanded
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.values import Access, Value, within
+from tilewright.analysis.values import Access, Value, values_within
 from tilewright.source.model import Module
 
 _ADVICE = 2
@@ -55,7 +55,7 @@ def _is_turned(access: Access) -> bool:
 
 def _oriented(pointer: Value) -> Iterator[tuple[Value, str]]:
     """Index vectors of an address, each with the axis that it is laid along."""
-    for value in within(pointer, _is_summed):
+    for value in values_within(pointer, _is_summed):
         if _is_oriented(value):
             for part in additive_parts(value.operands[0]):
                 if "arange" in part.operations:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from tilewright.analysis.values import Value, within
+from tilewright.analysis.values import Value, values_within
 
 
 def terms(mask: Value) -> Iterator[Value]:
     """The conditions that a mask joins with "and"."""
-    return (value for value in within(mask, _is_and) if not _is_and(value))
+    return (value for value in values_within(mask, _is_and) if not _is_and(value))
 
 
 def _is_and(value: Value) -> bool:
@@ -47,7 +47,7 @@ def _is_index(value: Value) -> bool:
 
 def additive_parts(pointer: Value) -> Iterator[Value]:
     """Addends of an address and the factors of each, axes left aside; nothing that is loaded."""
-    return (v for v in within(pointer, _is_sum) if v.op not in ("expand", "cast"))
+    return (v for v in values_within(pointer, _is_sum) if v.op not in ("expand", "cast"))
 
 
 def _is_sum(value: Value) -> bool:

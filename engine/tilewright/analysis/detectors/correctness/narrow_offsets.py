@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.model import Finding, Related
-from tilewright.analysis.values import Access, Flow, Value, reached, within
+from tilewright.analysis.values import Access, Flow, Value, reached, values_within
 from tilewright.analysis.wide_offsets import WIDE_ANNOTATION, widening_kernels
 from tilewright.source.model import Kernel, Module
 
@@ -85,7 +85,7 @@ def _narrow(
 
 def _addends(pointer: Value) -> Iterator[Value]:
     """The addends of an address and their factors; a cast to 64 bits stays whole."""
-    return within(pointer, _is_sum)
+    return values_within(pointer, _is_sum)
 
 
 def _is_sum(value: Value) -> bool:

@@ -11,7 +11,7 @@ from tilewright.analysis.detectors.correctness.masks import terms, unexpanded, u
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Tiles, tiles_of
-from tilewright.analysis.values import Access, Flow, Value, within
+from tilewright.analysis.values import Access, Flow, Value, values_within
 from tilewright.source.model import Kernel, Module
 
 _SUMS = (TL + "sum",)
@@ -49,7 +49,7 @@ def neutral_element(module: Module, context: AnalysisContext) -> Iterator[Findin
 def _may_shift(flow: Flow, reduction: Value) -> bool:
     """Whether masked loads are summed, moved by others or as exponentials: what costs little."""
     for added in _added(flow, reduction.positional[0]) if reduction.positional else ():
-        parts = list(within(added, _is_lane_by_lane))
+        parts = list(values_within(added, _is_lane_by_lane))
         is_moved = any(v.is_binary("Sub", "Add") or v.is_call(*_EXPONENTIALS) for v in parts)
         if is_moved and any(
             v.op == "dot" or (v.op == "load" and v.keyword("other") is not None) for v in parts
@@ -75,15 +75,15 @@ def _counted(
 ) -> Value | None:
     """The load whose masked lanes a sum counts with a value that is not zero."""
     operand = reduction.positional[0]
-    shape = tiles.of(operand).shape
+    shape = tiles.facts_of(operand).shape
     axis = reduced_axis(reduction, shape)
     if shape is None or axis is None:
         return None
     for added in _added(flow, operand):
-        for inner in within(added, _is_lane_by_lane):
+        for inner in values_within(added, _is_lane_by_lane):
             for load, term in _masked_lanes(inner, axis, len(shape), tiles):
                 if _leaves_lanes_out(module, kernel, term) and (
-                    _Lanes(term, axis, len(shape)).of(added) is Lane.OFFSET
+                    _Lanes(term, axis, len(shape)).lane_of(added) is Lane.OFFSET
                 ):
                     return load
     return None
@@ -137,7 +137,7 @@ def _is_lane_by_lane(value: Value) -> bool:
 def _leaves_lanes_out(module: Module, kernel: Kernel, term: Value) -> bool:
     """Whether a condition is ``index < bound`` with a bound that is not the tile's own extent."""
     for index, bound in upper_bounds(term):
-        extents = [v.operands[1] for v in within(index, _is_sum) if v.op == "arange"]
+        extents = [v.operands[1] for v in values_within(index, _is_sum) if v.op == "arange"]
         if len(extents) != 1 or extents[0] is bound:
             return False
         if extents[0].op == "const" and bound.op == "const":
@@ -171,7 +171,7 @@ class _Lanes:
         self._bare = unexpanded(term)
         self._known: dict[Value, Lane] = {}
 
-    def of(self, value: Value) -> Lane:
+    def lane_of(self, value: Value) -> Lane:
         """The class of a value there."""
         known = self._known.get(value)
         if known is None:
@@ -194,7 +194,7 @@ class _Lanes:
             case "cast" | "expand":
                 return self._shown(value)
             case "unary":
-                inner = self.of(value.operands[0])
+                inner = self.lane_of(value.operands[0])
                 return inner if value.detail == "USub" and inner is not Lane.LOW else Lane.UNKNOWN
             case "binary":
                 return Lane.ZERO if self._is_asked(value) else self._binary(value)
@@ -208,7 +208,7 @@ class _Lanes:
         added = str(value.detail).split(",")
         if value.op == "expand" and len(added) == self._rank and added[self._axis] == "None":
             return Lane.UNIFORM
-        return Lane.ZERO if self._is_asked(value) else self.of(value.operands[0])
+        return Lane.ZERO if self._is_asked(value) else self.lane_of(value.operands[0])
 
     def _product(self, value: Value) -> Lane:
         """A product's lanes are zero where those of one operand are: they are sums of products."""
@@ -232,12 +232,14 @@ class _Lanes:
             return False
         along = self._axis + (summed <= self._axis)
         before = _Lanes(self._term, along, self._rank + 1, is_strict=True)
-        return before.of(value.positional[0]) is Lane.ZERO
+        return before.lane_of(value.positional[0]) is Lane.ZERO
 
     def _loaded(self, load: Value) -> Lane:
         mask = load.keyword("mask")
         if mask is None:
-            is_scalar = not any(v.op == "arange" for v in within(load.operands[0], _is_address))
+            is_scalar = not any(
+                v.op == "arange" for v in values_within(load.operands[0], _is_address)
+            )
             return Lane.UNIFORM if is_scalar else Lane.UNKNOWN
         other = load.keyword("other")
         if other is None or not self._is_asked(mask):
@@ -245,7 +247,7 @@ class _Lanes:
         return _number(unexpanded(other))
 
     def _binary(self, value: Value) -> Lane:
-        left, right = (self.of(v) for v in value.operands)
+        left, right = (self.lane_of(v) for v in value.operands)
         both = {left, right}
         if Lane.UNKNOWN in both and value.detail != "Mult":
             return Lane.UNKNOWN
@@ -267,13 +269,13 @@ class _Lanes:
             # What a caller fills these lanes with is chosen for what follows.
             is_given = two.uncast.op in ("param", "global")
             if self._is_asked(condition) and not is_given:
-                return self.of(two)
+                return self.lane_of(two)
             return Lane.UNKNOWN
         if value.is_call(*_SUMS) and self._sums_zeros(value):
             return Lane.ZERO
         if value.is_call(*_SUMS, TL + "max", TL + "min"):
             return Lane.UNIFORM
-        inner = {self.of(v) for v in value.operands}
+        inner = {self.lane_of(v) for v in value.operands}
         if value.is_call(*_EXPONENTIALS):
             if inner == {Lane.LOW}:
                 return Lane.ZERO

@@ -79,7 +79,7 @@ def _overflowing(
 
 
 def _leaves_int32(value: Value, tiles: Tiles, numbers: Numbers) -> bool:
-    if not value.is_binary("Mult", "Add") or tiles.of(value).dtype != "i32":
+    if not value.is_binary("Mult", "Add") or tiles.facts_of(value).dtype != "i32":
         return False
     reach = interval_of(value, numbers)
     return reach is not None and reach[1] >= _INT32_LIMIT

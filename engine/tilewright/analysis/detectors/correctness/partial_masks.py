@@ -15,7 +15,7 @@ from tilewright.analysis.detectors.correctness.masks import (
 )
 from tilewright.analysis.host_sizes import quotients
 from tilewright.analysis.model import Finding, Related
-from tilewright.analysis.values import Access, Flow, Value, walk, within
+from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -48,7 +48,7 @@ def _least(pointer: Value, base: str) -> int | None:
     """What an offset is where all indices are at their first values; only its sign is exact."""
     known: dict[Value, int | None] = {}
     # Operands come first: of a value that many use it is asked once, however long the chain is.
-    for value in sorted(within(pointer, _has_least), key=lambda value: value.order):
+    for value in sorted(values_within(pointer, _has_least), key=lambda value: value.order):
         known[value] = _least_of(value, base, known)
     return known[pointer]
 
@@ -136,7 +136,7 @@ def _is_only_above(mask: Value, index: Value) -> bool:
         great, less = (unexpanded(v) for v in compare.operands)
         if compare.detail in ("Lt", "LtE"):
             great, less = less, great
-        if great is not index or own & set(within(less, lambda v: v.op != "load")):
+        if great is not index or own & set(values_within(less, lambda v: v.op != "load")):
             return False
         asked = True
     return asked
@@ -182,7 +182,7 @@ def unchecked_blocks(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
     checked: list[tuple[Access, Value, tuple[int, ...]]] = []
     bare: list[tuple[Access, Value]] = []
     for access in flow.accesses:
-        made = _made(access.pointer)
+        made = _block_pointer_call(access.pointer)
         given = next((k.value for k in access.node.keywords if k.arg == "boundary_check"), None)
         if made is None:
             continue
@@ -210,7 +210,7 @@ def unchecked_blocks(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
                 return
 
 
-def _made(pointer: Value) -> Value | None:
+def _block_pointer_call(pointer: Value) -> Value | None:
     """The call that made a block pointer which nothing has moved."""
     return pointer if pointer.is_call(_MAKES_BLOCK) else None
 

@@ -70,7 +70,7 @@ def _repeated(
     if base is None or store.result is None or not module.launches_of(kernel.name):
         return
     where = [v for v in (store.pointer, store.mask) if v is not None]
-    programs = [tiles.of(value).programs for value in where]
+    programs = [tiles.facts_of(value).programs for value in where]
     if any(p is None for p in programs) or any(a.base == base for a in flow.loads):
         return
     own = set[int]().union(*(p for p in programs if p is not None))
@@ -117,7 +117,7 @@ def _shared_axis(tiles: Tiles, flow: Flow, store: Access) -> int | None:
     where = [store.pointer] + ([] if store.mask is None else [store.mask])
     may_differ: set[int] = set()
     for value in where:
-        programs = tiles.of(value).programs
+        programs = tiles.facts_of(value).programs
         if programs is None:
             return None
         may_differ |= programs

@@ -22,7 +22,7 @@ def grf_mode_value(module: Module, context: AnalysisContext) -> Iterator[Finding
     here = "any Triton" if version is None else f"Triton {version[0]}.{version[1]}"
     allowed = _modes(version)
     for kernel, _ in triton_kernels(module):
-        for value, where in _given(module, kernel):
+        for value, where in _option_values(module, kernel):
             if value not in allowed:
                 known = ", ".join(sorted(allowed))
                 yield Finding(
@@ -46,7 +46,7 @@ def _modes(version: tuple[int, int] | None) -> set[str]:
     return modes
 
 
-def _given(module: Module, kernel: Kernel) -> Iterator[tuple[str, Range]]:
+def _option_values(module: Module, kernel: Kernel) -> Iterator[tuple[str, Range]]:
     for config in kernel.autotune.configs or () if kernel.autotune else ():
         value = {**config.values, **config.options}.get(_OPTION)
         if isinstance(value, str | int) and not isinstance(value, bool):

@@ -224,7 +224,7 @@ def _falls_short(walk: Walked, extent: Polynomial, whole: Polynomial) -> bool:
         return difference > 0
     for value in extent.values:
         name, one, two = walk.sizes.host.rounding.get(value, ("", ONE, ONE))
-        if name == "floordiv" and one == whole and extent == Polynomial.of(value) * two:
+        if name == "floordiv" and one == whole and extent == Polynomial.from_value(value) * two:
             return is_unrounded(walk.sizes.host, whole, two)
     return False
 

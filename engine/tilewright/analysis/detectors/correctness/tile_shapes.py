@@ -29,7 +29,7 @@ class _Subject:
 
     def shape(self, value: Value) -> Shape | None:
         """The shape of a value; None where branches may give it another."""
-        return self.tiles.of(value).shape
+        return self.tiles.facts_of(value).shape
 
     def differ(self, one: Dim, two: Dim) -> tuple[int, int] | None:
         """Two numbers that the extents surely are at some launch, and that differ."""
@@ -135,7 +135,7 @@ def _minimum(
     tiles: Tiles, left: Value, right: Value, least: dict[int, tuple[int, int, int]]
 ) -> tuple[int, int, int]:
     """The bound for these types; where they are not known, what no type may fall below."""
-    types = {tiles.of(v).dtype for v in (left, right)} - {None, WEAK}
+    types = {tiles.facts_of(v).dtype for v in (left, right)} - {None, WEAK}
     bits = {_BITS[t] for t in types if t in _BITS}
     if len(bits) == 1 and next(iter(bits)) in least:
         return least[next(iter(bits))]
@@ -182,7 +182,7 @@ def _scalar_accesses(subject: _Subject, flow: Flow, context: AnalysisContext) ->
     if not is_launched(subject.module, subject.kernel, context):
         return
     for access in flow.accesses:
-        pointer = subject.tiles.of(access.pointer)
+        pointer = subject.tiles.facts_of(access.pointer)
         if pointer.shape != () or pointer.kind is not Kind.POINTER or access.base is None:
             continue
         stored = access.result if access.kind != "load" else None

@@ -47,7 +47,7 @@ def _axes_used(module: Module, kernel: Kernel, seen: set[str]) -> set[int] | Non
     if any(access.kind == "atomic" for access in flow.writes):
         return None
     found = _own_axes(flow)
-    for name in _called(flow) if found is not None else ():
+    for name in _called_names(flow) if found is not None else ():
         helper = module.kernel(name)
         inner = None if helper is None else set[int]()
         if helper is not None and helper.name not in seen:
@@ -58,7 +58,7 @@ def _axes_used(module: Module, kernel: Kernel, seen: set[str]) -> set[int] | Non
     return found
 
 
-def _called(flow: Flow) -> set[str]:
+def _called_names(flow: Flow) -> set[str]:
     """Names of the functions, none of Triton's, that a kernel calls; "" for those it is given."""
     names: set[str] = set()
     for _, value, _ in flow.placed:

@@ -219,9 +219,9 @@ def builds_without(module: Module, kernel: Kernel, avoided: Collection[ast.expr]
     optional = {
         choice
         for choice, _, other in arms
-        if other and not _held(other, ids) and not _is_chosen(module, kernel, choice)
+        if other and not _ids_in_arm(other, ids) and not _is_chosen(module, kernel, choice)
     }
-    left_out = {i for choice, arm, _ in arms if choice in optional for i in _held(arm, ids)}
+    left_out = {i for choice, arm, _ in arms if choice in optional for i in _ids_in_arm(arm, ids)}
     return left_out == ids
 
 
@@ -235,7 +235,7 @@ def _branches(kernel: Kernel) -> Iterator[tuple[_Arm, _Arm]]:
             yield ((test.id, value), node.body), ((test.id, not value), node.orelse)
 
 
-def _held(arm: list[ast.stmt], ids: Collection[int]) -> set[int]:
+def _ids_in_arm(arm: list[ast.stmt], ids: Collection[int]) -> set[int]:
     return {id(node) for statement in arm for node in ast.walk(statement) if id(node) in ids}
 
 

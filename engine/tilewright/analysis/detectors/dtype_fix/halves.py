@@ -25,8 +25,10 @@ def reduction_in_half(module: Module, context: AnalysisContext) -> Iterator[Find
         for node, value, _ in sums:
             if not value.positional or "dtype" in value.keywords or len(value.positional) > 3:
                 continue
-            known = tiles.of(value.positional[0]).dtype
-            if known in HALVES and not _is_short_axis(value, tiles.of(value.positional[0]).shape):
+            known = tiles.facts_of(value.positional[0]).dtype
+            if known in HALVES and not _is_short_axis(
+                value, tiles.facts_of(value.positional[0]).shape
+            ):
                 yield Finding(
                     module.index.range_of(node),
                     f"tl.sum adds in the type of its operand, {known}: the partial sums are "
@@ -65,7 +67,7 @@ def _half_accumulators(
         loop = flow.loops.get(loop_of(phi))
         if loop is None or is_short(loop) or not end.is_binary("Add") or phi not in end.operands:
             continue
-        facts = tiles.of(end)
+        facts = tiles.facts_of(end)
         known = facts.dtype
         # The type of a pointer is that of its elements.
         if known not in HALVES or facts.kind is Kind.POINTER or not _is_data(end, phi):

@@ -26,7 +26,7 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
             sources = [_upcast_load(operand) for operand in value.positional[:2]]
             if len(sources) != 2 or sources[0] is None or sources[1] is None:
                 continue
-            found = [tiles.of(source).dtype for source in sources if source is not None]
+            found = [tiles.facts_of(source).dtype for source in sources if source is not None]
             if any(_is_fp32_buffer(module, kernel, source) for source in sources):
                 continue
             if None in found:

@@ -162,7 +162,7 @@ def _loads_a_tile(module: Module, launch: Launch, use: Use) -> bool:
         return False
     tiles = tiles_of(module, kernel)
     loads = [a for a in flow_of(module, kernel).loads if a.base == use.parameter]
-    return any(bool(tiles.of(a.pointer).shape) for a in loads)
+    return any(bool(tiles.facts_of(a.pointer).shape) for a in loads)
 
 
 @detector("dtype_input_conversion", host=True)
@@ -202,7 +202,7 @@ def _conversion(module: Module, graph: HostGraph, value: HostValue) -> Iterator[
     )
 
 
-def _before(value: HostValue) -> HostValue:
+def _base_tensor(value: HostValue) -> HostValue:
     """What a tensor was before views and copies that change no element."""
     while value.sources and (
         value.origin is Origin.VIEW or short(value.operation) in ("contiguous", "clone")
@@ -216,7 +216,7 @@ def _converts(module: Module, value: HostValue) -> bool:
     node = value.node
     if value.origin is not Origin.COMPUTED or not isinstance(node, ast.Call) or not value.sources:
         return False
-    if _before(value.sources[0]).origin not in (Origin.PARAMETER, Origin.ATTRIBUTE):
+    if _base_tensor(value.sources[0]).origin not in (Origin.PARAMETER, Origin.ATTRIBUTE):
         return False
     name = short(value.operation)
     if name in _SHORT_CONVERSIONS:

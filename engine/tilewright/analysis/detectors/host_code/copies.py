@@ -110,7 +110,7 @@ def _reads_once(module: Module, use: Use) -> bool:
         return False
     tiles = tiles_of(module, kernel)
     loads = [a for a in flow_of(module, kernel).loads if a.base == use.parameter]
-    return any(bool(tiles.of(load.pointer).shape) for load in loads)
+    return any(bool(tiles.facts_of(load.pointer).shape) for load in loads)
 
 
 def _reads_rows(module: Module, use: Use) -> bool:
@@ -120,7 +120,7 @@ def _reads_rows(module: Module, use: Use) -> bool:
         return False
     tiles = tiles_of(module, kernel)
     strides = [
-        tiles.of(load.pointer).strides or ()
+        tiles.facts_of(load.pointer).strides or ()
         for load in flow_of(module, kernel).loads
         if load.base == use.parameter
     ]

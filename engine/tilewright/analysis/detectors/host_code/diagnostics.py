@@ -38,7 +38,7 @@ def is_diagnostic(
     return any(
         _ends(module, place)
         or (place.test is not None and _asks_for_faults(module, function, place.test, is_check))
-        for place in _around(function, node)
+        for place in _enclosing_blocks(function, node)
     )
 
 
@@ -47,7 +47,7 @@ def is_validator(function: str) -> bool:
     return function.rpartition(".")[2].lstrip("_").lower().startswith(_VALIDATORS)
 
 
-def _around(function: ast.FunctionDef, node: ast.AST) -> Iterator[_Place]:
+def _enclosing_blocks(function: ast.FunctionDef, node: ast.AST) -> Iterator[_Place]:
     """The blocks that a node stands in, outer ones first."""
     place: _Place | None = _Place(function.body, False)
     while place is not None:
@@ -127,11 +127,13 @@ def _is_off(module: Module, given: ast.expr) -> bool:
 def _asks_environment(module: Module, node: ast.expr) -> bool:
     """Whether the environment is asked for what is off unless it says otherwise."""
     parts = [part for part in ast.walk(node) if isinstance(part, ast.expr)]
-    is_on = any(isinstance(p, ast.Constant) and str(p.value).lower() in _ON for p in _given(parts))
+    is_on = any(
+        isinstance(p, ast.Constant) and str(p.value).lower() in _ON for p in _default_values(parts)
+    )
     return not is_on and any(module.names.resolve(part) in _ENVIRONMENT for part in parts)
 
 
-def _given(parts: list[ast.expr]) -> Iterator[ast.expr]:
+def _default_values(parts: list[ast.expr]) -> Iterator[ast.expr]:
     """What calls are to answer where the environment says nothing."""
     for part in parts:
         if isinstance(part, ast.Call):

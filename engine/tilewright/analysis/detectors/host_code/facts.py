@@ -14,7 +14,7 @@ from tilewright.analysis.host_graph.wrappers import graphs_through_calls
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
-from tilewright.analysis.values import Access, Flow, Value, walk, within
+from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.node_memo import per_node
 
@@ -96,7 +96,7 @@ def is_tensor(graph: HostGraph, value: HostValue, depth: int = 0) -> bool:
     if value.origin is Origin.COMPUTED and value.operation.startswith("torch."):
         return True
     for use in graph.direct_uses(value):
-        if use.kind is UseKind.SHAPE and _asked(use.node) in SHAPE_ATTRIBUTES | SHAPE_METHODS:
+        if use.kind is UseKind.SHAPE and _shape_query(use.node) in SHAPE_ATTRIBUTES | SHAPE_METHODS:
             return True
         if use.role is not None and (use.role.reads or use.role.writes):
             return True
@@ -147,7 +147,7 @@ def _names_numbers(annotation: ast.expr) -> bool:
     return bool(names & _NUMBERS) and names <= _NUMBERS | {"Optional", "Union"}
 
 
-def _asked(node: ast.expr | ast.stmt) -> str | None:
+def _shape_query(node: ast.expr | ast.stmt) -> str | None:
     """``shape`` for ``x.shape``, ``size`` for ``x.size(0)``."""
     named = node.func if isinstance(node, ast.Call) else node
     return named.attr if isinstance(named, ast.Attribute) else None
@@ -235,7 +235,7 @@ def is_elementwise(module: Module, kernel: Kernel) -> bool:
     stored, offset = writes[0].result, offset_of(writes[0])
     if stored is None or offset is None:
         return False
-    if not all(_is_leaf(v) for v in within(stored, lambda value: value.op != "load")):
+    if not all(_is_leaf(v) for v in values_within(stored, lambda value: value.op != "load")):
         return False
     return any(same_offsets(offset, offset_of(load)) for load in flow.loads)
 
@@ -283,11 +283,13 @@ def is_only_reduced_in(module: Module, kernel: Kernel, parameter: str) -> bool:
     if len(loads) != 1 or loads[0].result is None or flow.may_write_unknown:
         return False
     tiles = tiles_of(module, kernel)
-    tile = tiles.of(loads[0].pointer).shape
+    tile = tiles.facts_of(loads[0].pointer).shape
     reductions = [v for _, v, _ in flow.calls(*(TL + name for name in ("sum", "max", "min")))]
     if not tile or not any(loads[0].result in walk(reduction) for reduction in reductions):
         return False
-    written = [tiles.of(a.result).shape if a.result is not None else None for a in flow.writes]
+    written = [
+        tiles.facts_of(a.result).shape if a.result is not None else None for a in flow.writes
+    ]
     return all(shape is not None and len(shape) < len(tile) for shape in written)
 
 

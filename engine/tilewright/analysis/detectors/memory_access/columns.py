@@ -19,7 +19,7 @@ def column_walks(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding
     if not launches:
         return
     for access in flow.accesses:
-        facts = tiles.of(access.pointer)
+        facts = tiles.facts_of(access.pointer)
         steps = _steps(kernel, facts)
         if not steps or not _programs_are_adjacent(facts):
             continue

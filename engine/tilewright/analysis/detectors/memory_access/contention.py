@@ -38,7 +38,7 @@ def contended_atomics(module: Module, context: AnalysisContext) -> Iterator[Find
                 continue
             if _is_ticket(module, access) or _is_conditional(kernel, flow, access):
                 continue
-            is_one = not tiles.of(access.pointer).shape
+            is_one = not tiles.facts_of(access.pointer).shape
             if is_one and (is_persistent or not _is_reduced(access)):
                 # A count that a program adds to now and then, or once for each unit.
                 continue
@@ -51,7 +51,7 @@ def contended_atomics(module: Module, context: AnalysisContext) -> Iterator[Find
             is_light = is_light or _are_heads(module, flow, launches, axis)
             yield Finding(
                 module.index.range_of(access.node),
-                f"Every program along axis {axis} of the grid {_deed(access)} the same "
+                f"Every program along axis {axis} of the grid {_atomic_action(access)} the same "
                 f"{'address' if is_one else 'addresses'} of {access.base or 'memory'}, one program "
                 "after another; a partial result for each of a fixed number of programs, summed "
                 "afterwards, waits for none.",
@@ -62,7 +62,7 @@ def contended_atomics(module: Module, context: AnalysisContext) -> Iterator[Find
             )
 
 
-def _deed(access: Access) -> str:
+def _atomic_action(access: Access) -> str:
     """What an atomic does to an address."""
     name = ast.unparse(access.node.func).rpartition("_")[2]
     return {"max": "takes the maximum at", "min": "takes the minimum at"}.get(name, "adds to")
@@ -83,7 +83,7 @@ def _are_heads(module: Module, flow: Flow, launches: tuple[Launch, ...], axis: i
 
 def _reads_long(module: Module, kernel: Kernel, flow: Flow, tiles: Tiles) -> bool:
     """Whether each program is known to read so much that its one addition takes less time."""
-    shapes = [tiles.of(access.pointer).shape for access in flow.loads]
+    shapes = [tiles.facts_of(access.pointer).shape for access in flow.loads]
     sizes = [
         max((size for shape in shapes if (size := elements_of(shape, numbers))), default=0)
         for _, numbers in source_numbers(module, kernel)
@@ -136,12 +136,12 @@ def _contended_axis(
     is_persistent: bool,
 ) -> int | None:
     """An axis over which neither address nor mask differs, of very many or of hundreds."""
-    facts = tiles.of(access.pointer)
+    facts = tiles.facts_of(access.pointer)
     if facts.programs is None or (facts.shape and all(side == 1 for side in facts.shape)):
         return None
     differing = set(facts.programs)
     if access.mask is not None:
-        masked = tiles.of(access.mask).programs
+        masked = tiles.facts_of(access.mask).programs
         if masked is None:
             return None
         differing |= masked

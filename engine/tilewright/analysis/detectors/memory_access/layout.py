@@ -36,7 +36,7 @@ def transpose_in_loop(module: Module, context: AnalysisContext) -> Iterator[Find
             if all(_is_operand(module, flow, user, value) for user in into):
                 # Where tensor instructions read operands from shared memory, either way does.
                 continue
-            pointer = tiles.of(access.pointer)
+            pointer = tiles.facts_of(access.pointer)
             if pointer.kind is not Kind.POINTER or len(pointer.shape or ()) != 2:
                 continue
             if _used_straight(value, access, users):
@@ -154,7 +154,7 @@ def _interleaved(flow: Flow, tiles: Tiles) -> set[Value]:
     """Addresses next to others that lie a constant away: together they may read whole sectors."""
     groups: dict[object, dict[Polynomial, list[Value]]] = {}
     for access in flow.accesses:
-        facts = tiles.of(access.pointer)
+        facts = tiles.facts_of(access.pointer)
         if facts.affine is not None and facts.base is not None:
             key = (facts.base, access.kind, frozenset(facts.affine.terms))
             groups.setdefault(key, {}).setdefault(facts.affine.constant, []).append(access.pointer)
@@ -165,7 +165,7 @@ def _steps(
     module: Module, kernel: Kernel, context: AnalysisContext, access: Access, launch: LaunchFacts
 ) -> list[int] | None:
     """Bytes between neighbours along each axis that has any; None if one is not known."""
-    facts = tiles_of(module, kernel, context).of(access.pointer)
+    facts = tiles_of(module, kernel, context).facts_of(access.pointer)
     numbers = Numbers.of_launch(launch)
     size = elements_of(facts.shape, numbers)
     argument = launch.argument(facts.base or "")

@@ -66,9 +66,9 @@ def _carried(flow: Flow, loop: Loop, tiles: SizedTiles, read: set[Value]) -> lis
         number, _, name = str(phi.detail).partition(":")
         if int(number) != loop.number or end is phi or phi not in read:
             continue
-        facts = tiles.of(phi)
+        facts = tiles.facts_of(phi)
         if facts.kind is not Kind.TILE or not facts.shape:
-            facts = tiles.of(end)
+            facts = tiles.facts_of(end)
         if facts.kind is Kind.TILE and facts.shape:
             statement = flow.definitions[name][0].statement
             found.append(_Held(name, facts, statement, _is_accumulator(end)))
@@ -185,7 +185,7 @@ def _epilogue(flow: Flow, loop: Loop, held: Sequence[_Held], tiles: SizedTiles) 
     found = []
     for access in flow.loads:
         behind = access.order > loop.number and not access.loops
-        facts = tiles.of(access.result) if behind and access.result is not None else None
+        facts = tiles.facts_of(access.result) if behind and access.result is not None else None
         if facts is not None and facts.shape in shapes and len(facts.shape or ()) == 2:
             name = assigned_name(access) or access.base or "a tile"
             found.append(_Held(name, facts, access.statement, False))
@@ -246,7 +246,7 @@ def long_liveness(module: Module, context: AnalysisContext) -> Iterator[Finding]
 
 def _rank(module: Module, kernel: Kernel, access: Access) -> int | None:
     """The axes of a loaded tile that have more than one element."""
-    shape = tiles_of(module, kernel).of(access.pointer).shape
+    shape = tiles_of(module, kernel).facts_of(access.pointer).shape
     return None if shape is None else sum(side != 1 for side in shape)
 
 
@@ -261,15 +261,15 @@ def _slept_through(flow: Flow, access: Access, busy: Sequence[Loop]) -> Loop | N
         return None
     lines = [use.lineno for use in flow.uses.get(name, ())]
     for loop in busy:
-        before = access.order < loop.number and access.loops == _around(flow, loop)
+        before = access.order < loop.number and access.loops == _enclosing_loops(flow, loop)
         if before and lines and min(lines) > (loop.node.end_lineno or 0):
-            inside = set(_around(flow, loop))
+            inside = set(_enclosing_loops(flow, loop))
             if not any(loop.branches) or set(access.branches) <= set(loop.branches) | inside:
                 return loop
     return None
 
 
-def _around(flow: Flow, loop: Loop) -> tuple[int, ...]:
+def _enclosing_loops(flow: Flow, loop: Loop) -> tuple[int, ...]:
     found: list[int] = []
     parent = loop.parent
     while parent is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import prod
 
-from tilewright.analysis.detectors.common import found, nki_kernels, source_of
+from tilewright.analysis.detectors.common import finding_at, nki_kernels, source_of
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nki import Flow, Kind, Memory, Operation, Storage, View, nki_flow
@@ -80,7 +80,7 @@ def nki_detector(
         def find(module: Module, context: AnalysisContext) -> Iterator[Finding]:
             for kernel, flow in kernels(module):
                 for node, text, *related in function(module, flow):
-                    yield found(module, kernel, node, text, *related)
+                    yield finding_at(module, kernel, node, text, *related)
 
         return function
 
@@ -213,7 +213,7 @@ def parts_of(node: ast.Subscript) -> list[ast.expr]:
     return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
-def given(flow: Flow, node: ast.expr, depth: int = _DEPTH) -> ast.expr:
+def resolved_expression(flow: Flow, node: ast.expr, depth: int = _DEPTH) -> ast.expr:
     """The expression behind a name that was given one, followed through names."""
     while isinstance(node, ast.Name) and depth:
         binding = flow.bound.get(node)
@@ -228,7 +228,7 @@ def written_out(flow: Flow, node: ast.expr, depth: int = _DEPTH) -> Iterator[ast
     for part in ast.walk(node):
         yield part
         if isinstance(part, ast.Name) and depth:
-            behind = given(flow, part, 1)
+            behind = resolved_expression(flow, part, 1)
             if behind is not part:
                 yield from written_out(flow, behind, depth - 1)
 

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.common import finding_at
 from tilewright.analysis.detectors.nki.kernels import interpreted, see
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -24,16 +24,16 @@ def sbuf_over_capacity(module: Module, context: AnalysisContext) -> Iterator[Fin
             for name, size in _SBUF.items():
                 if context.target.arch.startswith(name):
                     limit, whose = size, name
-        yield from _over(module, kernel, flow, Memory.SBUF, limit, whose)
+        yield from _capacity_findings(module, kernel, flow, Memory.SBUF, limit, whose)
 
 
 @detector("nki_psum_over_capacity")
 def psum_over_capacity(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     for kernel, flow in interpreted(module):
-        yield from _over(module, kernel, flow, Memory.PSUM, _PSUM, "each chip")
+        yield from _capacity_findings(module, kernel, flow, Memory.PSUM, _PSUM, "each chip")
 
 
-def _over(
+def _capacity_findings(
     module: Module, kernel: Kernel, flow: Flow, memory: Memory, limit: int, whose: str
 ) -> Iterator[Finding]:
     # A tile of unknown type takes an unknown number of bytes, and counts for nothing here.
@@ -52,7 +52,7 @@ def _over(
         f"{whose} has {_kib(limit)}{_consequence(flow, memory)}."
     )
     related = [r for n in nodes[1:3] for r in see(module, "live at the same time", n)]
-    yield found(module, kernel, node, text, related)
+    yield finding_at(module, kernel, node, text, related)
 
 
 def _consequence(flow: Flow, memory: Memory) -> str:

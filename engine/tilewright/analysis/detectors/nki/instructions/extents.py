@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.common import finding_at
 from tilewright.analysis.detectors.nki.kernels import (
     Reports,
     computing,
@@ -72,7 +72,7 @@ def matmul_tile_too_large(module: Module, context: AnalysisContext) -> Iterator[
         for operation in computing(flow):
             text = _too_large(module, flow, operation)
             if text is not None:
-                yield found(module, kernel, operation.statement, text)
+                yield finding_at(module, kernel, operation.statement, text)
 
 
 def _too_large(module: Module, flow: Flow, operation: Operation) -> str | None:

@@ -89,7 +89,7 @@ def _has_no_bias(flow: Flow, activation: Operation) -> bool:
     made = producer(flow, bias)
     if made is None or made.name != ISA + "memset":
         return False
-    return made.values.get("value") in (Affine.of(0), Literal(0.0))
+    return made.values.get("value") in (Affine.from_value(0), Literal(0.0))
 
 
 def _is_default(operation: Operation, name: str, default: float | None) -> bool:
@@ -247,13 +247,13 @@ def incremented(operation: Operation) -> View | None:
 
 
 def _is_one(value: object) -> bool:
-    return value in (Affine.of(1), Literal(1.0))
+    return value in (Affine.from_value(1), Literal(1.0))
 
 
 def is_exp_of_negative(flow: Flow, operation: Operation) -> bool:
     if operation.name == ISA + "activation":
         scale = operation.values.get("scale")
-        negative = scale in (Literal(-1.0), Affine.of(-1))
+        negative = scale in (Literal(-1.0), Affine.from_value(-1))
         plain = negative and _has_no_bias(flow, operation)
         return plain and function_of(operation, "op") == "exp"
     given = operation.given.get("x")

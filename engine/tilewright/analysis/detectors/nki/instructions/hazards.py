@@ -117,7 +117,7 @@ def _leaves_several(flow: Flow, part: Comparison, loop: Loop) -> bool:
     if part.equality or loop.trip is None or loop.symbol is None:
         return False
     trip = flow.number(loop.trip)
-    dropped = flow.number(loop.trip - ONE - part.value - Affine.of(loop.symbol))
+    dropped = flow.number(loop.trip - ONE - part.value - Affine.from_value(loop.symbol))
     return dropped is not None and dropped <= 2 and (trip is None or trip - dropped >= 2)
 
 
@@ -154,7 +154,7 @@ def _meets(flow: Flow, index: Index, shift: int) -> bool:
     for lane in index.lanes:
         extent = flow.number(lane.extent)
         coefficient = index.base.coefficient(lane)
-        if extent is not None and coefficient == Affine.of(1) and abs(shift) < extent:
+        if extent is not None and coefficient == Affine.from_value(1) and abs(shift) < extent:
             return True
     return False
 

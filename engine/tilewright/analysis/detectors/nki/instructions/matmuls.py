@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.common import finding_at
 from tilewright.analysis.detectors.nki.instructions.extents import MOVING_FREE, PARTITIONS
 from tilewright.analysis.detectors.nki.instructions.traffic import loads
 from tilewright.analysis.detectors.nki.kernels import (
@@ -58,7 +58,7 @@ def fp32_matmul(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                 f"({len(wide)} such matmul(s) in {kernel.name}); bfloat16 takes one."
             )
             places = [p for o in wide[1:4] for p in see(module, "also in float32", o.node)]
-            yield found(module, kernel, wide[0].statement, text, places)
+            yield finding_at(module, kernel, wide[0].statement, text, places)
 
 
 def _is_wide(operation: Operation) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tilewright.analysis.detectors.common import first_line, found
+from tilewright.analysis.detectors.common import finding_at, first_line
 from tilewright.analysis.detectors.nki.instructions.traffic import index_symbols, loads
 from tilewright.analysis.detectors.nki.kernels import (
     Reports,
@@ -71,7 +71,7 @@ def fusible_loops(module: Module, context: AnalysisContext) -> Iterator[Finding]
                 f"the same data; in one loop what the first part has in SBUF serves the second."
             )
             place = see(module, "the loop before", getattr(one.node, "iter", None))
-            where = found(module, kernel, two.node, text, place)
+            where = finding_at(module, kernel, two.node, text, place)
             yield Finding(first_line(module, two.node), where.message, where.kernel, where.related)
 
 
@@ -143,7 +143,7 @@ def _part(view: View, two: Loop, one: Loop) -> _Part | None:
                 return None
             found.append((index.kind, ZERO, index.step, frozenset()))
             continue
-        known = {two.symbol: Affine.of(one.symbol), **dict.fromkeys(index.lanes, ZERO)}
+        known = {two.symbol: Affine.from_value(one.symbol), **dict.fromkeys(index.lanes, ZERO)}
         lanes = frozenset((index.base.coefficient(x), x.extent) for x in index.lanes)
         found.append((index.kind, index.base.substitute(known), index.step, lanes))
     return tuple(found)

@@ -28,13 +28,13 @@ def index_out_of_bounds(module: Module, flow: Flow) -> Reports:
             node = view.node
             if not isinstance(node, ast.Subscript) or node in seen:
                 continue
-            text = _beyond(flow, operation, view)
+            text = _overrun_message(flow, operation, view)
             if text is not None:
                 seen.add(node)
                 yield node, text
 
 
-def _beyond(flow: Flow, operation: Operation, view: View) -> str | None:
+def _overrun_message(flow: Flow, operation: Operation, view: View) -> str | None:
     sides = view.storage.shape
     if view.indices is None or sides is None:
         return None

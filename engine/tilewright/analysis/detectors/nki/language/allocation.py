@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from itertools import islice
 
-from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.common import finding_at
 from tilewright.analysis.detectors.nki.kernels import (
     Reports,
     flavoured,
@@ -52,7 +52,7 @@ def mixed_allocation(module: Module, context: AnalysisContext) -> Iterator[Findi
                     f"This tensor is left to the compiler to place, and the one at line {line} is "
                     f"placed by hand: within a kernel the compiler places all of them or none."
                 )
-                yield found(module, kernel, call.node, text)
+                yield finding_at(module, kernel, call.node, text)
 
 
 @nki_detector("nki_allocated_transpose", older)
@@ -88,4 +88,4 @@ def block_dimension(module: Module, context: AnalysisContext) -> Iterator[Findin
                 "The nki package has no par_dim: the first dimension of a tensor on the chip is "
                 "its partition, and blocks are a Python list of tensors."
             )
-            yield found(module, kernel, call.node, text)
+            yield finding_at(module, kernel, call.node, text)

@@ -3,14 +3,14 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.common import finding_at, source_of
 from tilewright.analysis.detectors.nki.kernels import (
     Reports,
     flavoured,
-    given,
     is_number,
     nki_detector,
     older,
+    resolved_expression,
 )
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -63,13 +63,13 @@ def activation_bias(module: Module, context: AnalysisContext) -> Iterator[Findin
             bias = call.argument("bias")
             if bias is None:
                 continue
-            reason = _bias_fault(module, flow, given(flow, bias))
+            reason = _bias_fault(module, flow, resolved_expression(flow, bias))
             if reason is not None:
                 text = (
                     f"The bias of this activation {reason}; the Scalar engine reads one from a "
                     f"column of fp32, fp16 or bf16, one value for each partition."
                 )
-                yield found(module, kernel, bias, text)
+                yield finding_at(module, kernel, bias, text)
 
 
 def _is_first_generation(context: AnalysisContext) -> bool:
@@ -241,7 +241,7 @@ def _cannot_hold(module: Module, flow: Flow, buffer: ast.expr) -> str | None:
 
 def is_allocation(module: Module, flow: Flow, buffer: ast.expr) -> bool:
     """Whether a buffer is an address: ``ncc.sbuf.mod_alloc(...)`` or ``alloc``."""
-    call = given(flow, buffer)
+    call = resolved_expression(flow, buffer)
     if not isinstance(call, ast.Call):
         return False
     dotted = module.names.resolve(call.func) or ""

@@ -41,7 +41,7 @@ def branch_on_tile(module: Module, flow: Flow) -> Reports:
 @nki_detector("nki_tile_truth_value", older)
 def tile_truth_value(module: Module, flow: Flow) -> Reports:
     for node in flow.logic:
-        word = _asked(flow, node)
+        word = _condition_word(flow, node)
         if word is not None:
             text = (
                 f"{word} asks a whole tile for one truth value, which it does not have: "
@@ -50,7 +50,7 @@ def tile_truth_value(module: Module, flow: Flow) -> Reports:
             yield node, text
 
 
-def _asked(flow: Flow, node: ast.expr) -> str | None:
+def _condition_word(flow: Flow, node: ast.expr) -> str | None:
     match node:
         case ast.BoolOp() if any(_is_value(flow.fact(v)) for v in node.values):
             return _WORDS[type(node.op)]

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.common import finding_at, source_of
 from tilewright.analysis.detectors.nki.kernels import (
     Reports,
     flavoured,
@@ -38,7 +38,7 @@ def result_dropped(module: Module, context: AnalysisContext) -> Iterator[Finding
                     f"{source_of(module, call.node.func)} returns its result as a new tile and "
                     f"changes none of its arguments; this one is not kept."
                 )
-                yield found(module, kernel, call.node, text)
+                yield finding_at(module, kernel, call.node, text)
 
 
 def _is_statement(call: Call) -> bool:
@@ -64,7 +64,7 @@ def instruction_used_as_tile(module: Module, context: AnalysisContext) -> Iterat
                     f"{name.id} is what {source_of(module, maker.node.func)} returned, and that "
                     f"is no tile: the result is in its dst."
                 )
-                yield found(module, kernel, name, text)
+                yield finding_at(module, kernel, name, text)
 
 
 def _operands(flow: Flow) -> Iterator[ast.Name]:

@@ -90,7 +90,7 @@ def _varies(flow: Flow, node: ast.Slice) -> bool:
 def _length(flow: Flow, node: ast.expr, depth: int) -> Affine:
     match node:
         case ast.Constant(value=int(value)):
-            return Affine.of(int(value))
+            return Affine.from_value(int(value))
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult()) if depth:
             left = _length(flow, node.left, depth - 1)
             return integer_arithmetic(node.op, left, _length(flow, node.right, depth - 1))
@@ -103,7 +103,7 @@ def _length(flow: Flow, node: ast.expr, depth: int) -> Affine:
 
 
 def _atom(name: str, kind: SymbolKind) -> Affine:
-    return Affine.of(Symbol((name, kind), kind, name))
+    return Affine.from_value(Symbol((name, kind), kind, name))
 
 
 @nki_detector("nki_indirect_index", older)

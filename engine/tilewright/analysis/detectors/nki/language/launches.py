@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.common import finding_at
 from tilewright.analysis.detectors.nki.kernels import flavoured
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -28,7 +28,7 @@ def nested_launch(module: Module, context: AnalysisContext) -> Iterator[Finding]
                     f"{func.value.id} is called with a grid from inside a kernel: the grid is laid "
                     f"over the cores when the outermost kernel starts, and cannot be again."
                 )
-                yield found(module, kernel, call.node, text)
+                yield finding_at(module, kernel, call.node, text)
 
 
 @detector("nki_call_outside_kernel", whole_file=True)
@@ -49,7 +49,7 @@ def call_outside_kernel(module: Module, context: AnalysisContext) -> Iterator[Fi
                 f"plain Python function: instructions exist only inside a kernel, decorated with "
                 f"nki.jit."
             )
-            yield found(module, None, node, text)
+            yield finding_at(module, None, node, text)
 
 
 def _called_at_top_level(module: Module) -> dict[str, ast.Call]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import source_of
 from tilewright.analysis.detectors.nki.kernels import (
     Reports,
-    given,
     is_indirect,
     nki_detector,
     older,
+    resolved_expression,
     written_out,
 )
 from tilewright.analysis.nki import Flow, Kind
@@ -66,7 +66,7 @@ def _masks(flow: Flow) -> Iterator[ast.expr]:
         mask = call.argument("mask")
         if mask is None or not (call.dotted or "").startswith("nki."):
             continue
-        mask = given(flow, mask)
+        mask = resolved_expression(flow, mask)
         if id(mask) not in seen:
             seen.add(id(mask))
             yield mask

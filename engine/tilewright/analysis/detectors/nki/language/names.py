@@ -4,7 +4,7 @@ import ast
 import difflib
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found
+from tilewright.analysis.detectors.common import finding_at
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki.flavour import flavour_of
@@ -71,7 +71,7 @@ def unknown_name(module: Module, context: AnalysisContext) -> Iterator[Finding]:
             text = (
                 f"{own.imports}{dotted.removeprefix('nki')} does not exist{_nearest(dotted, own)}."
             )
-            yield found(module, _kernel_at(module, node), node, text)
+            yield finding_at(module, _kernel_at(module, node), node, text)
 
 
 def _came_later(dotted: str, own: NkiFile) -> bool:
@@ -102,7 +102,7 @@ def other_package(module: Module, context: AnalysisContext) -> Iterator[Finding]
                 f"{dotted.rpartition('.')[2]} belongs to {other.imports}, and this file is written "
                 f"for {own.imports}, which has no such name."
             )
-            yield found(module, _kernel_at(module, node), node, text)
+            yield finding_at(module, _kernel_at(module, node), node, text)
     for call, dotted in _calls(module, own):
         if _fault(call, own.functions[dotted].signatures, own.earlier_keywords) is None:
             continue
@@ -112,7 +112,7 @@ def other_package(module: Module, context: AnalysisContext) -> Iterator[Finding]
                 f"{dotted.rpartition('.')[2]} is called here as {other.imports} has it; that of "
                 f"{own.imports} takes ({own.functions[dotted].takes[0]})."
             )
-            yield found(module, _kernel_at(module, call), call, text)
+            yield finding_at(module, _kernel_at(module, call), call, text)
 
 
 @detector("nki_wrong_arguments", whole_file=True)
@@ -130,7 +130,7 @@ def wrong_arguments(module: Module, context: AnalysisContext) -> Iterator[Findin
             continue
         name = dotted.rpartition(".")[2]
         text = f"{name} {fault}; it takes ({own.functions[dotted].takes[0]})."
-        yield found(module, _kernel_at(module, call), call, text)
+        yield finding_at(module, _kernel_at(module, call), call, text)
 
 
 def _calls(module: Module, own: NkiFile) -> Iterator[tuple[ast.Call, str]]:

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import found, source_of
+from tilewright.analysis.detectors.common import finding_at, source_of
 from tilewright.analysis.detectors.nki.kernels import (
     DESCRIBING,
     Reports,
@@ -77,7 +77,7 @@ def immutable_parameter(module: Module, context: AnalysisContext) -> Iterator[Fi
                 f"{name} is an argument, which a kernel may only read: declare it "
                 f"nt.mutable_tensor and return it, or write to an output of its own."
             )
-            yield found(module, kernel, node, text)
+            yield finding_at(module, kernel, node, text)
 
 
 @detector("nki_mutable_not_returned")
@@ -95,7 +95,7 @@ def mutable_not_returned(module: Module, context: AnalysisContext) -> Iterator[F
                     f"{parameter.arg} is declared mutable and no return names it: what the kernel "
                     f"writes to it is part of its result."
                 )
-                yield found(module, kernel, parameter.annotation, text)
+                yield finding_at(module, kernel, parameter.annotation, text)
 
 
 def _returned_names(flow: Flow) -> set[str] | None:
@@ -125,7 +125,7 @@ def output_not_written(module: Module, context: AnalysisContext) -> Iterator[Fin
     for kernel, flow in older(module):
         if not _always_fails(kernel.node.body):
             for node, text in _not_written(flow):
-                yield found(module, kernel, node, text)
+                yield finding_at(module, kernel, node, text)
 
 
 def _always_fails(body: list[ast.stmt]) -> bool:
@@ -193,7 +193,7 @@ def returned_buffer(module: Module, context: AnalysisContext) -> Iterator[Findin
                     f"{name.id} lives in {where}, whose contents end with the kernel: store it to "
                     f"a tensor in nl.shared_hbm and return that."
                 )
-                yield found(module, kernel, name, text)
+                yield finding_at(module, kernel, name, text)
 
 
 def _is_simulated(kernel: Kernel) -> bool:
