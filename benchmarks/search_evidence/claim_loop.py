@@ -103,7 +103,7 @@ def _as_staged(count: int) -> Finding:
             same += _generations("incumbent", times, Path(folder)) == expected
             differing += _generations("beam", times, Path(folder)) != expected
     return Finding(
-        "The loop with one incumbent makes the trials of the staged search.",
+        "The loop with one incumbent runs the same trials as the staged search.",
         "a scripted cascade with random times and wrong results",
         f"{count} of {count} lists of candidates: equal trials and an equal final text",
         f"{same} of {count}", None, None,
@@ -122,7 +122,7 @@ def _never_worse(count: int) -> Finding:
     return Finding(
         "The best of a population never gets worse.",
         f"{count} random sequences of nodes for each population",
-        "0 sequences in which it does", found, None, None,
+        "0 sequences in which it gets worse", found, None, None,
         f"the rule of AccelOpt's published code loses its best in {control}",
         not any(worse.values()) and control > 0,
     )  # fmt: skip

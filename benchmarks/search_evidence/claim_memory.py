@@ -17,8 +17,8 @@ ARMS: Mapping[str, Arm] = {
     "none": Arm("nothing"),
     "local evidence": Arm("run"),
     "memory": Arm("bank"),
-    "memory, not heeded": Arm("bank", blind=1.0),
-    "memory, believed": Arm("bank", blind=0.0, believes=True),
+    "memory, not used": Arm("bank", blind=1.0),
+    "memory, not corrected": Arm("bank", blind=0.0, believes=True),
     "poisoned": Arm("bank", poisoned=True),
     "schedule": Arm("schedule"),
 }
@@ -63,10 +63,10 @@ def evidence(size: str) -> Evidence:
         (_figure(results),),
         (
             f"""Problem A has {MOVES} independent moves and is searched greedily with {LEARNING}
-evaluations. What its contests teach goes through the thresholds into a bank, from which the search
-of problem B recalls it. B is A with a share of the effects drawn anew; that the two are related is
-given, even where nothing is left of A. {FAILS:.0%} of the candidates fail. {count} landscapes,
-{seeds} seeds each. Medians count runs that do not get there as {BUDGET + 1}.""",
+evaluations. Results of its contests that pass the thresholds are stored in a bank, and the search
+of problem B recalls them. B is A with a share of the effects drawn again; B counts as related to A
+at every drift, also at 1.0. {FAILS:.0%} of the candidates fail. {count} landscapes,
+{seeds} seeds each. Medians count runs that do not reach 80 % as {BUDGET + 1}.""",
         ),
     )
 
@@ -92,11 +92,11 @@ def _learned(first: Landscape, number: int) -> Snapshot:
 
 def _helps(results: Results) -> list[Finding]:
     control = "; ".join(
-        f"drift {drift}: {results.ratio(drift, 'memory, not heeded')}" for drift in (0.0, 0.2)
+        f"drift {drift}: {results.ratio(drift, 'memory, not used')}" for drift in (0.0, 0.2)
     )
-    ignored = results.ratio(0.0, "memory, not heeded"), results.ratio(0.2, "memory, not heeded")
+    ignored = results.ratio(0.0, "memory, not used"), results.ratio(0.2, "memory, not used")
     fair = all(0.9 <= one.value <= 1.1 for one in ignored)
-    words = f"recalled and not heeded, {control} (asked: within 0.9 and 1.1, " + (
+    words = f"recalled and not used, {control} (required: within 0.9 and 1.1, " + (
         "reached)" if fair else "not reached)"
     )
     found = []
@@ -105,7 +105,8 @@ def _helps(results: Results) -> list[Finding]:
             ratio = results.ratio(drift, "memory", other)
             found.append(
                 Finding(
-                    f"Memory of a problem halves the evaluations on a related one, drift {drift}",
+                    "Memory of a problem halves the evaluations on a related problem, "
+                    f"drift {drift}",
                     "L0",
                     f"at most {most:.2f} of the median evaluations with {other}",
                     f"{ratio.value:.2f}",
@@ -119,13 +120,13 @@ def _helps(results: Results) -> list[Finding]:
 
 
 def _harmless(results: Results) -> list[Finding]:
-    believed = results.ratio(1.0, "memory, believed")
-    control = f"a memory that is believed whatever is measured needs {believed} times"
+    believed = results.ratio(1.0, "memory, not corrected")
+    control = f"a memory that ignores new measurements needs {believed} times"
     found = []
     for drift, arm, what in (
         (1.0, "memory", "an unrelated problem"),
-        (1.0, "poisoned", "an unrelated problem, what helped stored as harm"),
-        (0.0, "poisoned", "the same problem, what helped stored as harm"),
+        (1.0, "poisoned", "an unrelated problem, gains stored as losses"),
+        (0.0, "poisoned", "the same problem, gains stored as losses"),
     ):
         ratio, final = results.ratio(drift, arm), results.final(drift, arm)
         found.append(
@@ -145,7 +146,7 @@ def _harmless(results: Results) -> list[Finding]:
 
 def _schedules(results: Results) -> list[Finding]:
     unrelated = results.ratio(1.0, "schedule")
-    control = f"an unrelated schedule needs {unrelated} times (asked: at most 1.1)"
+    control = f"an unrelated schedule needs {unrelated} times (required: at most 1.1)"
     found = []
     for drift, most in ((0.0, 0.45), (0.2, 0.45), (0.4, 0.55)):
         ratio = results.ratio(drift, "schedule")
@@ -185,7 +186,7 @@ def _figure(results: Results) -> Figure:
     places = tuple(range(1, BUDGET + 1, 3))
     for drift in (0.0, 0.2, 0.4, 1.0):
         curves = []
-        for arm in ("none", "local evidence", "memory", "schedule", "memory, believed"):
+        for arm in ("none", "local evidence", "memory", "schedule", "memory, not corrected"):
             runs = [
                 [one.fractions[at - 1] for at in places]
                 for several in results.runs[drift][arm].values()

@@ -54,11 +54,12 @@ RUNS = Path(__file__).resolve().parent / "results" / "oracle_model.jsonl"
 _EVALUATIONS = 8
 _SLOTS = 6
 _GAP = 0.25
-_NOTE = """The oracle errs at set rates (`tests/models/oracle.py`): it follows the goal with 0.8,
-else takes the best change with 0.5, slips in 0.4 of its first tries, and repairs what a message
-names with 0.6 and what none names with 0.1. None of these numbers says how good a language model
-is. That no cheat of the evidence is accepted as a model's reply is shown by
-`tests/models/test_cheating_replies.py`, those of a GPU by `benchmarks/cheating_replies.py`."""
+_NOTE = """\
+The oracle errs at fixed rates (`tests/models/oracle.py`). It follows the goal with probability
+0.8, otherwise takes the best change with probability 0.5, makes a mistake in 0.4 of its first
+tries, and repairs a fault with probability 0.6 if a message names it and 0.1 if none does. These
+numbers are no measure of a language model. `tests/models/test_cheating_replies.py` shows that no
+cheat of the evidence is accepted as a model's reply, `benchmarks/cheating_replies.py` on a GPU."""
 
 
 def evidence(size: str) -> Evidence:
@@ -173,7 +174,7 @@ def _phases(kernels: int) -> Finding:
     two = [_calls(p.text, 2, oracle.Knobs()) for p in chosen]
     deaf = [_calls(p.text, 2, oracle.Knobs(follow=0.0)) for p in chosen]
     return Finding(
-        "Two phases are no gain by themselves: what they cost is reported",
+        "Two phases alone bring no gain: their cost is reported",
         f"oracle, {len(chosen)} kernels, {_EVALUATIONS} evaluations each, verdicts by table",
         "calls for each accepted candidate, for one phase and two; no gain is claimed",
         f"{_ratio(one):.2f} with one phase, {_ratio(two):.2f} with two",
@@ -246,7 +247,7 @@ def _replies(count: int) -> Finding:
         usable += isinstance(found, Proposal)
         changed += isinstance(found, Proposal) and not _keeps_the_problem(one.text, found.text)
     return Finding(
-        "No reply breaks the parser or changes what describes the problem",
+        "No reply breaks the parser or changes the text that describes the problem",
         f"{count:,} mutated replies to the examples",
         "0 faults, 0 changes of inputs and references",
         f"{broken} faults, {changed} changes",
@@ -304,7 +305,7 @@ def _prompts(most: int | None) -> tuple[Finding, Finding]:
     within = min(share for one in found for share in one)
     return (
         Finding(
-            "Prompts of a generation begin alike",
+            "Prompts of a generation have a common beginning",
             f"{len(known)} kernels, {_SLOTS} slots on one text, each with a menu of its own",
             "0.70 of the characters in common within a generation, 0.35 from stage to stage",
             f"{within:.2f} at least within (median {median(map(min, found)):.2f}), "
@@ -315,7 +316,7 @@ def _prompts(most: int | None) -> tuple[Finding, Finding]:
             within >= 0.70 and min(across) >= 0.35,
         ),
         Finding(
-            "Prompts keep to their caps",
+            "Prompts do not exceed their caps",
             f"{len(known)} kernels and a text of 4,000 lines",
             f"every section within its tokens, {MOST_TOKENS:,} in all",
             f"at most {max(total for total, _ in largest):,} tokens, {sum(n for _, n in largest)} "

@@ -198,7 +198,7 @@ def _on_gpus(file: Path) -> tuple[Finding, Finding]:
 
 
 def _rate(value: Mapping[str, Any]) -> Finding:
-    claim = "Two GPUs judge nearly twice as many candidates as one"
+    claim = "Two GPUs evaluate nearly twice as many candidates as one"
     asked = f"at least {_ASKED} times the evaluations an hour"
     one, two = value.get("one", {}), value.get("two", {})
     ratio = two.get("compared", {}).get("ratio")
@@ -216,8 +216,8 @@ def _rate(value: Mapping[str, Any]) -> Finding:
 
 
 def _tree_on_gpus(value: Mapping[str, Any]) -> Finding:
-    claim = "Two real GPUs give the tree of one by the same verdicts"
-    asked = "no slot differs where each contest counts as it did on one GPU"
+    claim = "Two real GPUs give the tree of one GPU for the same verdicts"
+    asked = "no slot differs if each contest has the verdict of one GPU"
     found = value.get("replayed", {}).get("compared", {})
     if "differing" not in found:
         return _not_measured(claim, asked)

@@ -148,7 +148,7 @@ def evidence(size: str) -> Evidence:
     notes = (
         f"{landscapes} landscapes of each kind, {seeds} seeds, {EVALUATIONS} evaluations of which "
         f"{FAILS:.0%} fail, 1 % noise. A move is one bit, so that samples of one idea do not "
-        "differ in speed: more than one sample is worth more with a model that varies.",
+        "differ in speed: several samples of one idea gain more with a model whose replies vary.",
     )
     return Evidence("Populations", findings, (_table(every),), (figure,), notes)
 
@@ -180,7 +180,8 @@ def _greedy_kept(on: Runs) -> Finding:
     ratio = ratio_of_medians(on.needed("greedy, then beam"), on.needed("greedy"))
     plain = ratio_of_medians(on.needed("beam"), on.needed("greedy"))
     return _finding(
-        "A search that is greedy until it stalls gives nothing up where moves are independent.",
+        "A search that is greedy until it stalls is no slower than greedy search where moves are "
+        "independent.",
         "L0 independent", "at most 1.15 times greedy's median evaluations to 90 %",
         f"{ratio} times", ratio,
         f"a beam from the start must fail it: {plain} times", ratio.high <= 1.15 < plain.low,
@@ -195,7 +196,7 @@ def _beam_gains(on: Runs, asked: float) -> Finding:
     stalled = estimate(on.finals("greedy, then beam"))
     reached = final.low >= asked and gain.low >= 0.25 and wins >= 0.8 and strict.high < 0.10
     return _finding(
-        "A beam that tolerates slower parents finds what greedy search cannot.",
+        "A beam that tolerates slower parents finds texts that greedy search does not find.",
         f"L0 {on.kind}",
         f"at least {asked:.2f} of the best log-gain, 0.25 more than greedy, in 80 % of pairs",
         f"{final}; {gain} more than greedy, in {wins:.0%} of pairs; greedy, then beam: {stalled}",

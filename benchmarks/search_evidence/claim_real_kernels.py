@@ -133,12 +133,12 @@ def _machine(results: Results) -> str:
 def _about(results: Results) -> str:
     blind = ", ".join(name for name, one in results.tables.items() if one.unit.blind)
     return f"""A step changes one site (a rewrite, or an edit) or goes to another launch setting.
-A local optimum is a text, or several next to each other, that no step makes 2 % faster. The valley
-is the loss that one has to accept on the way from where the steepest climb from the start ends to
-a text within 5 % of the fastest; at 0 % there is a way on which nothing gets slower, but on which
-some steps bring nothing by themselves, and greedy search does not take those. `staged` takes each
+A local optimum is a text, or several adjacent texts, that no step makes 2 % faster. The valley is
+the greatest loss on the best path from the end of the steepest climb to a text within 5 % of the
+fastest. At 0 % there is a path on which no step is slower, but some steps gain nothing, and greedy
+search does not take these. `staged` takes each
 stage once and tries three launch settings at last. `auto` goes through the stages, then searches:
-{results.chosen}; that was chosen on the kernels other than
+{results.chosen}; this was chosen on the kernels other than
 {blind}."""
 
 
@@ -153,7 +153,7 @@ def _valleys(results: Results) -> Finding:
         "more than half of the kernels have a local optimum that is over 5 % slower than the best",
         f"{len(several)} of {count}; the steepest climb from the start stays below 90 % of the "
         f"best log-gain on {', '.join(stuck) or 'none'}, and greedy search exceeds {_EASY} on "
-        f"{len(easy)}, which say little of populations",
+        f"{len(easy)}, which therefore do not separate the populations",
         None, None,
         "greedy search and the steepest climb are compared with the known best text of each table",
         2 * len(several) > count,
@@ -164,7 +164,7 @@ def _greedy_is_kept(results: Results) -> Finding:
     ratio = ratio_of_medians(results.reached("auto"), results.reached("greedy"))
     control = ratio_of_medians(results.reached("strict beam"), results.reached("greedy"))
     return Finding(
-        "auto gives nothing of greedy search up", "L1",
+        "auto is no slower than greedy search", "L1",
         "at most 1.15 times greedy's median evaluations to 90 %",
         f"{ratio.value:.2f} times", ratio.low, ratio.high,
         f"a strict beam needs {control} times, and has to fail", ratio.high <= 1.15,

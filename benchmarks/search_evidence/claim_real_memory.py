@@ -199,15 +199,16 @@ def evidence(size: str, file: Path = FILE) -> Evidence:
     if blind:
         same = {arm: out.runs[arm] for arm in ("none", "local evidence")}
         half = Results({**by_half.runs, **same}, by_half.recalled)
-        findings += _findings(half, blind, "learned on the open half, asked on the blind half")
+        findings += _findings(half, blind, "learned on the open half, used on the blind half")
     findings += _harmless(out, names)
     notes = (
-        f"A beam searches each kernel with {BUDGET} evaluations, and what its contests teach goes "
-        "into a bank. The search of another kernel, greedy and then a beam, weighs its moves by "
-        "what it recalls. An entry is admitted by its issue, or by a related problem. Medians "
+        f"A beam searches each kernel with {BUDGET} evaluations, and the results of its "
+        "contests are stored in a bank. The search of another kernel, greedy and then a beam, "
+        "weighs its moves by the recalled entries. An entry is admitted by its issue, or by a "
+        "related problem. Medians "
         f"count runs that do not get to {SHARE:.0%} as {BUDGET + 1}. Most moves are edits that no "
         "issue names, and a launch setting is recalled for no other kernel: few entries are "
-        "admitted, so that little is gained and little is lost.",
+        "admitted, so that gain and loss are both small.",
     )
     return Evidence("Memory of real kernels", tuple(findings), (_table(out, names),), notes=notes)
 

@@ -40,12 +40,12 @@ def evidence(size: str) -> Evidence:
         (table,),
         notes=(
             f"""Rewinds were measured on one H200 in {_reached()} files; the others are not
-measured. For retrieval the entries are those that mining would store if every
-rewind cost time: effects play no part in these shares. Entries of the file that is asked about are
-left out. The retrieval was fixed before the blind half was
-looked at; the shuffled control was corrected after both halves had been seen. The three queries
-that are missed are of `examples/matmul.py`, which has three issues of its own: with the one put in
-there are four, and the three entries shown are of the others. A few issues are so frequent that
+measured. For retrieval, the entries are those that mining would store if every
+rewind cost time, so the shares do not depend on effects. Entries of the queried file are left
+out. The retrieval was fixed before the results of the blind half were known;
+the shuffled control was corrected after both halves were known. The three queries
+without a match are of `examples/matmul.py`, which has three other issues: the inserted issue is
+the fourth, and the three entries shown belong to the others. A few issues are so frequent that
 three drawn entries hit a third of the queries, so that no control can stay below a quarter.""",
         ),
     )  # fmt: skip
@@ -61,7 +61,7 @@ def _measured() -> Iterator[Finding]:
     files = len({row["file"] for row in rows if row.get("issue")})
     share = again / len(slower) if slower else 0.0
     yield Finding(
-        "What mining keeps is slower once more", f"H200, {files} files",
+        "Kept rewinds are slower when measured again", f"H200, {files} files",
         "at least 95 % of the kept entries", f"{again} of {len(slower)}", None, None,
         f"a comment was added to each file: {wrong} of {len(controls)} taken for slower",
         share >= 0.95 if slower else None,
@@ -70,7 +70,7 @@ def _measured() -> Iterator[Finding]:
     spelled = [row for row in timed if row["issue"] in SPELLINGS]
     free = sum(row["effect"] != "slower" for row in spelled)
     yield Finding(
-        "Rewinds that only spell it otherwise are mostly not kept", f"H200, {files} files",
+        "Most rewinds that change only the notation are not kept", f"H200, {files} files",
         "more than half of them", f"{free} of {len(spelled)}; of all timed rewinds {none} of "
         f"{len(timed)} cost nothing measurable", None, None, "the others, of which some are kept",
         2 * free > len(spelled) if spelled else None,
@@ -122,11 +122,11 @@ def _retrieval(size: str) -> tuple[list[Finding], Table]:
             f"{silent} of {len(good)}",
         ))  # fmt: skip
         chance = _by_chance(asked, every)
-        shuffled = f"{wrong} of {count} (asked: at most 25 %; three drawn entries: {chance:.0f})"
+        shuffled = f"{wrong} of {count} (required: at most 25 %; three drawn entries: {chance:.0f})"
         control = f"with issues and keys shuffled among the entries {shuffled}"
         findings.append(
             Finding(
-                f"The right issue is among the first three entries, {half}", "rewound kernels",
+                f"The first three entries contain the right issue, {half}", "rewound kernels",
                 "at least 90 %", f"{right} of {count}", None, None, control,
                 right >= 0.9 * count and wrong <= 0.25 * count if count else None,
             )

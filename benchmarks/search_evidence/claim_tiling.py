@@ -68,7 +68,7 @@ _ABOUT = (
     "The stored times have no verdict on correctness, which a setting that covers the whole output "
     f"keeps. Kernels of at least {_LEAST_SHAPES} shapes with {_LEAST_SETTINGS} settings in common "
     "take part. Settings of landscape L1 were judged and timed once at each shape, so that a list "
-    "is grown from the times that it is judged by: only a shape that is left out tells anything."
+    "is grown from the times that it is compared by: only a shape that is left out is evidence."
 )
 
 
@@ -173,10 +173,10 @@ def _claim(cases: Mapping[str, Case]) -> Finding:
     gain = estimate({name: list(one.gains) for name, one in cases.items()})
     control = estimate({name: [one.shuffled] for name, one in cases.items()})
     return Finding(
-        "A tiling by extents is not behind the best single setting",
+        "A tiling by extents is not slower than the best single setting",
         f"H200 times, {len(cases)} kernels",
-        "the geometric mean not behind it on 3 of 4 kernels, no shape more than 3 % slower",
-        f"not behind on {len(not_behind)} of {len(cases)}, the worst shape {_percent(lowest)}; "
+        "the geometric mean not slower on 3 of 4 kernels, no shape more than 3 % slower",
+        f"not slower on {len(not_behind)} of {len(cases)}, the worst shape {_percent(lowest)}; "
         f"mean gain {_percent(gain.value)}", gain.low, gain.high,
         f"a list grown from the times of other shapes: {_percent(control.value)} "
         f"[{_percent(control.low)}, {_percent(control.high)}]",
@@ -188,7 +188,7 @@ def _elsewhere(cases: Mapping[str, Case]) -> Finding:
     gain = estimate({name: list(one.left_out) for name, one in cases.items()})
     lowest = min(value for one in cases.values() for value in one.left_out)
     return Finding(
-        "A tiling does no harm at a shape that it was not grown from",
+        "A tiling is not slower at a shape that it was not grown from",
         f"H200 times, {len(cases)} kernels, each shape left out once",
         "a mean gain over the best single setting of the other shapes that is not below 0",
         f"mean gain {_percent(gain.value)}, the worst shape {_percent(lowest)}",
@@ -201,7 +201,7 @@ def _on_l1(cases: Mapping[str, Case]) -> Finding:
     gain = estimate({name: list(one.left_out) for name, one in cases.items()})
     lowest = min(value for one in cases.values() for value in one.left_out)
     return Finding(
-        "A tiling of judged settings does no harm at a shape that it was not grown from",
+        "A tiling of checked settings is not slower at a shape that it was not grown from",
         f"L1 shapes, {len(cases)} kernels ({', '.join(cases)}), each shape left out once",
         "a mean gain that is not below 0, no shape more than 3 % slower",
         f"mean gain {_percent(gain.value)}, the worst shape {_percent(lowest)}, behind on "

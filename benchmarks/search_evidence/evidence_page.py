@@ -38,15 +38,15 @@ PICTURES = ROOT / "docs" / "pictures" / "search"
 RESULTS = HERE / "results"
 _INTRO = """# Evidence for the search
 
-`make search-evidence` writes this page. Each claim has a number that it has to reach and a negative
-control that shows that the harness can tell. Intervals are 95 % bootstrap ones over landscapes;
-their harder bound is what counts. A number that is not reached is printed as such, and the feature
-is then off by default.
+`make search-evidence` writes this page. Each claim has a required number and a negative control,
+which shows that the harness can detect a failure. Intervals are 95 % bootstrap intervals over
+landscapes; the less favourable bound must reach the required number. If it does not, the claim is
+printed as not reached, and the feature is off by default.
 
 L0 are synthetic landscapes (`benchmarks/search_evidence/landscapes.py`). L1 are eight real kernels
-whose texts were judged once on an H200; searches replay the verdicts with noise of each contest
-(`benchmarks/search_evidence/tabulated.py`). No language model takes part unless a section says so;
-one that does is a scripted one, and such numbers are no measure of what a real model writes.
+whose texts were checked and timed once on an H200; searches replay these verdicts with the noise
+of each contest (`benchmarks/search_evidence/tabulated.py`). No language model takes part unless a
+section says so. Such a model is scripted, and its numbers are no measure of a real model.
 """
 
 
@@ -112,7 +112,7 @@ def _summary(findings: Sequence[Finding]) -> str:
         f"{sum(one.verdict == verdict for one in findings)} {verdict.strip('*')}"
         for verdict in ("reached", "**not reached**", "not measured")
     )
-    head = ("claim", "landscape", "asked", "found", "")
+    head = ("claim", "landscape", "required", "found", "")
     return "\n".join([f"{len(findings)} claims: {counts}.", "", *_table(Table("", head, rows))])
 
 
@@ -124,7 +124,7 @@ def _section(evidence: Evidence) -> Iterator[str]:
         yield ""
     for one in evidence.findings:
         bounds = "" if one.low is None or one.high is None else f" [{one.low:.3g}, {one.high:.3g}]"
-        yield f"- **{one.claim}** ({one.landscape}). Asked: {one.asked}."
+        yield f"- **{one.claim}** ({one.landscape}). Required: {one.asked}."
         yield f"  Found: {one.found}{bounds}: {one.verdict}. Control: {one.control}"
     yield ""
     for note in evidence.notes:

@@ -68,7 +68,7 @@ class Moves:
 
 
 class Believing(LocalEvidence):
-    """Evidence that never learns: what is recalled is believed whatever is measured."""
+    """Evidence that never learns: recalled entries are not corrected by measurements."""
 
     def note(self, key: str, evaluation: Evaluation, shown: Iterable[str] = ()) -> None:
         """Nothing."""
@@ -85,7 +85,7 @@ class Arm:
 
     Attributes:
         uses: "nothing", "run" (what it measures itself), "bank", "schedule".
-        blind: the share of ideas drawn as if nothing were remembered; 1: recalled, not heeded.
+        blind: the share of ideas drawn as if nothing were remembered; 1: recalled, not used.
         believes: whether measurements of its own do not count.
         poisoned: whether what helped is remembered as harm and the other way round.
     """
