@@ -47,7 +47,7 @@ class Bench:
     device: Any
     problem: Any = field(default_factory=lambda: SimpleNamespace(compiled_cases=lambda: ()))
 
-    def on(self, device: Any) -> "Bench":
+    def on_device(self, device: Any) -> "Bench":
         return replace(self, device=device)
 
     def capture(self, text: str, case: object) -> Capture:

@@ -67,7 +67,7 @@ class Bench:
         self.source_path = EXAMPLES / "matmul.py"
         self.device = SimpleNamespace()
 
-    def on(self, device: object) -> "Bench":
+    def on_device(self, device: object) -> "Bench":
         return self
 
     def capture(self, text: str, case: Any) -> Capture:

@@ -86,7 +86,7 @@ class Gpu:
 
 def bench_on(device: Any) -> Any:
     problem = SimpleNamespace(measured_cases=lambda: (None,))
-    return SimpleNamespace(problem=problem, device=device, on=bench_on)
+    return SimpleNamespace(problem=problem, device=device, on_device=bench_on)
 
 
 def tuner(
