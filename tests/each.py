@@ -1,7 +1,7 @@
 """How many cases a test looks at: ``each`` of many, a ``sample``, or random ``examples``."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from hypothesis import settings
@@ -35,12 +35,20 @@ def each(
     return decorate
 
 
-def sample(cases: Sequence[Case], every: int) -> Sequence[Case]:
+def sample(
+    cases: Sequence[Case], every: int, kind: Callable[[Case], Hashable] = lambda case: None
+) -> Sequence[Case]:
     """One of ``every`` cases, four times as many with the profile ``ci``, each with ``all``.
 
-    The test is to be marked ``hypothesis``, so that it runs where a profile is chosen.
+    Of each ``kind`` the first case is among them. The test is to be marked ``hypothesis`` or
+    ``slow``, so that it runs where a profile is chosen.
     """
-    return cases[:: max(1, every // _SAMPLES[_profile()])]
+    step, kinds, chosen = max(1, every // _SAMPLES[_profile()]), set[Hashable](), list[Case]()
+    for place, case in enumerate(cases):
+        if place % step == 0 or kind(case) not in kinds:
+            chosen.append(case)
+        kinds.add(kind(case))
+    return chosen
 
 
 def examples(number: int) -> settings:

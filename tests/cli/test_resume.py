@@ -77,7 +77,12 @@ def units(home: Path) -> list[tuple[str, str, int, bool]]:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "kills"), [("staged", len(sample(range(10), 8))), ("beam", 3), ("grid", 3)]
+    ("strategy", "kills"),
+    [
+        ("staged", len(sample(range(10), 16))),
+        ("beam", len(sample(range(3), 8))),
+        ("grid", len(sample(range(3), 8))),
+    ],
 )
 def test_killed_several_times_it_resumes_loses_nothing_and_leaves_no_orphan(
     bed: tuple[list[str], dict[str, str], str], tmp_path: Path, strategy: str, kills: int

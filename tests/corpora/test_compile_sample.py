@@ -12,9 +12,9 @@ import corpora
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 
-CAPTURED, INFERRED = 5, 3
+CAPTURED, INFERRED = 3, 2
 TARGET = "cuda:90"
-SECONDS = "12"  # at most, for one kernel; most take one
+SECONDS = "600"  # ends a compiler that hangs: a kernel takes one
 
 
 def spread(found: list[compile_sweep.Subject], count: int) -> list[compile_sweep.Subject]:

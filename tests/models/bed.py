@@ -19,7 +19,7 @@ from typing import Any
 
 KEY = "sk-test-7c41f0a9e2b85d36"
 _MARK = "TILEWRIGHT_TEST_MARK"
-_EVERY_S = 0.1
+_EVERY_S = 0.25
 _FORK_S = 60.0
 _MOST_BYTES = 8 << 20
 TILEWRIGHT = ("-m", "tilewright")

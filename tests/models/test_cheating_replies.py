@@ -16,7 +16,7 @@ from tilewright.evaluation.model import Level
 CHEATS = cheats_of(gpu=False)
 GROUPS = {key: list(group) for key, group in groupby(CHEATS, lambda c: (c.base, c.allow))}
 QUICK = ("accumulate", ())
-SLOW = sample([key for key in GROUPS if key != QUICK], 16)
+SLOW = sample([key for key in GROUPS if key != QUICK], 32, lambda key: key[1])
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 

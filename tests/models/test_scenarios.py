@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import scripts
 from bed import KEY, ON_PRETENDED_GPU, Bed, Ended
+from each import sample
 from scripted_server import ServerProcess, serve_process
 
 pytestmark = pytest.mark.triton
@@ -126,16 +127,17 @@ def test_storms_of_refusals_are_waited_out(opened: Opened) -> None:
     assert by_model(ended) == [("correct", True)]
 
 
+LIMITS = (
+    (("--max-calls", "3"), ""),
+    (("--max-tokens", "25000"), ""),
+    (("--max-dollars", "0.025"), "price = {input = 1.0, output = 1.0}"),
+    (("--max-minutes", "0.1"), ""),
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("limit", "setting"),
-    [
-        (("--max-calls", "3"), ""),
-        (("--max-tokens", "25000"), ""),
-        (("--max-dollars", "0.025"), "price = {input = 1.0, output = 1.0}"),
-        (("--max-minutes", "0.1"), ""),
-    ],
-    ids=["calls", "tokens", "dollars", "minutes"],
+    ("limit", "setting"), sample(LIMITS, 8), ids=[case[0][0] for case in sample(LIMITS, 8)]
 )
 def test_no_limit_is_exceeded(
     opened: Opened, limit: tuple[str, str], setting: str, monkeypatch: pytest.MonkeyPatch

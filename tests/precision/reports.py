@@ -82,6 +82,8 @@ def found_in_corpora() -> tuple[Found, ...]:
 def found_in(package: str, file: str, path: Path) -> Iterator[Found]:
     """The reports on one file for the first target, and what others add about performance."""
     module = parse_module(path.read_text(), file)
+    # These are published packages: what does not parse would be our fault.
+    assert not module.problems, path
     known: set[Report] = set()
     for context in (CONTEXT, *OTHERS):
         for found in found_for(context, package, file, module):
