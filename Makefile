@@ -130,7 +130,7 @@ recall: corpora ## faults put into kernels, and how many are found; writes docs/
 test-all: test test-light test-slow test-editor ## everything that needs no GPU
 
 test-editor: setup vscode-extension/node_modules/.package-lock.json ## the extension in a real VS Code in headless Chromium
-	cd vscode-extension && npm run build && npm test
+	cd vscode-extension && npm test
 	$(BIN)/python -m pytest -m "editor or browser" tests/editor
 
 vscode-extension/node_modules/.package-lock.json: vscode-extension/package-lock.json

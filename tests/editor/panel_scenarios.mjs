@@ -124,6 +124,8 @@ export async function olderRun(editor) {
   await editor.press("Escape");
   await editor.command("Tilewright: Open an Older Run");
   await editor.waitText(PICKS, /candidates? kept/);
+  await editor.page.keyboard.type("softmax.py for cuda:90"); // other editors record their runs too
+  await editor.waitText(`${PICKS}.focused`, /^softmax\.py for cuda:90/);
   const offered = await editor.texts(PICKS);
   await editor.screenshot("12-older-runs");
   await editor.press("Enter");

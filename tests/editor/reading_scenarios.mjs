@@ -104,8 +104,13 @@ export async function outdated(editor) {
   await editor.lightBulb();
   await editor.choose(/Write tanh so that/);
   await editor.page.waitForSelector(".monaco-diff-editor .line-insert");
-  await writeFile(path.join(config.folder, "linear_gelu.py"), `${before}# changed\n`);
-  const told = await editor.waitText(TOAST, /linear_gelu\.py has changed/);
+  let edits = 0;
+  // A change on disk is not always noticed, so more follow.
+  const told = await until(async () => {
+    edits += 1;
+    await writeFile(path.join(config.folder, "linear_gelu.py"), `${before}# changed ${edits}\n`);
+    return editor.waitText(TOAST, /linear_gelu\.py has changed/, 10_000).catch(() => undefined);
+  }, "the change to be noticed");
   await editor.page.waitForSelector(".monaco-diff-editor", { state: "detached" });
   await editor.screenshot("2-outdated");
   await writeFile(path.join(config.folder, "linear_gelu.py"), before);
