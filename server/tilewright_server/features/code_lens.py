@@ -1,4 +1,7 @@
-"""``textDocument/codeLens``: above each launched kernel, what is known and what can be done."""
+"""``textDocument/codeLens``: above each launched kernel, what is known and what can be done.
+
+Titles are so short that those of a kernel fit a line of 100 columns.
+"""
 
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -23,15 +26,16 @@ from tilewright_server.commands.names import (
 from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.jobs.manager import JobKind
 from tilewright_server.last_good import HeldKernel
-from tilewright_server.lens_titles import certificate_lens, compiled_title, profile_title
+from tilewright_server.profile_facts import KernelFacts
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from tilewright.certificates.files import CertificateError
+    from tilewright.certificates.staleness import State
     from tilewright.checking.certified import KernelProof
 
-_LONGEST_REASON = 56
+_LONGEST = 56
 STALE = " (stale)"
 UNPARSED = "does not parse"
 
@@ -115,7 +119,7 @@ def _commands(
     )
     facts = server.facts.profiled(analysis, snapshot, kernel.name)
     told = server.facts.compiled_for(analysis, snapshot, kernel.name)
-    titles = [profile_title(known, compiled=known.target in told) for known in facts]
+    titles = [_profile_title(known, compiled=known.target in told) for known in facts]
     if not titles and kernel.language is not Language.NKI:
         titles = [_unknown(server, snapshot, kernel)]
     profile = [types.Command(title=title, command=PROFILE, arguments=[subject]) for title in titles]
@@ -158,7 +162,7 @@ def compiled_commands(
         return []
     title = f"compiling for {', '.join(running[-1].targets)}…" if running else "not compiled"
     if failure and not running:
-        title = f"not compiled: {shorten(failure, _LONGEST_REASON, placeholder='…')}"
+        title = f"not compiled: {_short(failure)}"
     return [types.Command(title=title, command=COMPILE, arguments=[{"uri": snapshot.uri}])]
 
 
@@ -169,7 +173,7 @@ def certificate_commands(
     if proof is None or proof.state is None or proof.place is None:
         return []
     subject = {"uri": snapshot.uri, "kernel": proof.kernel.name, "certificate": proof.place.name}
-    title = certificate_lens(proof.state, proof.kernel.name)
+    title = _certificate_title(proof.state, proof.kernel.name)
     show = types.Command(title=title, command=SHOW_CERTIFICATE, arguments=[subject])
     if not server.settings.trusted:
         return [show]
@@ -181,7 +185,7 @@ def certificate_commands(
 def _fault_command(snapshot: Snapshot, fault: "CertificateError") -> types.Command:
     """A certificate file that cannot be used; a click opens it."""
     name = PurePath(fault.path or "").name
-    title = shorten(f"{name} {fault.message}", _LONGEST_REASON, placeholder="…")
+    title = _short(f"{name} {fault.message}")
     subject = {"uri": snapshot.uri, "certificate": name}
     return types.Command(title=title, command=SHOW_CERTIFICATE, arguments=[subject])
 
@@ -194,7 +198,7 @@ def _of_target(
     profiled: bool,
     timed: bool,
 ) -> types.Command:
-    title = compiled_title(known, target, profiled=profiled, timed=timed)
+    title = _compiled_title(known, target, profiled=profiled, timed=timed)
     if server.settings.assembly_view and known.of_target(target):
         place = {"uri": snapshot.uri, "kernel": known.kernel, "target": target}
         return types.Command(title=title, command=SHOW_ASSEMBLY, arguments=[place])
@@ -210,4 +214,81 @@ def _unknown(server: TilewrightServer, snapshot: Snapshot, kernel: Kernel) -> st
     failure = server.facts.failure(JobKind.PROFILE, snapshot)
     if failure is None:
         return "Profile"
-    return f"profile failed: {shorten(failure, _LONGEST_REASON, placeholder='…')}"
+    return f"profile failed: {_short(failure)}"
+
+
+def _compiled_title(
+    facts: CompiledFacts, target: str, *, profiled: bool = False, timed: bool = False
+) -> str:
+    """Registers and spills of one target, and the estimated time where none was measured.
+
+    Args:
+        profiled: whether a lens on the profile follows; then only spills that exist are said.
+    """
+    reports = facts.of_target(target)
+    if not reports:
+        why = next(iter(facts.notes), "it is not known why")
+        return _short(f"{target}: not compiled: {why}")
+    good = [report for report in reports if report.ok]
+    if not good:
+        return f"{target}: does not compile"
+    counts = [report.registers for report in good if report.registers is not None]
+    parts = []
+    if counts:
+        low, high = min(counts), max(counts)
+        parts.append(f"{low} registers" if low == high else f"{low} to {high} registers")
+    spilled = [report.spill_bytes for report in good if report.spill_bytes is not None]
+    worst = max(spilled, default=0)
+    if spilled and (worst or not profiled):
+        parts.append(f"{worst} B spilled" if worst else "no spills")
+    best = facts.estimate_of(good[0])
+    if best is not None and not timed:
+        parts.append(f"est. {best.us:.3g} µs, {best.roofline_percent:.0f} % of roof")
+    if len(good) < len(reports):
+        parts.append(f"{len(reports) - len(good)} do not compile")
+    assumed = " (assumed launch)" if facts.origin == "inferred" else ""
+    return f"{target}: {', '.join(parts) or 'compiles'}{assumed}"
+
+
+def _profile_title(facts: KernelFacts, *, compiled: bool) -> str:
+    """The verdict, and the measured time with its share of the roofline; the chip unless compiled.
+
+    Args:
+        compiled: whether another lens says what the compiler did.
+    """
+    parts = []
+    if not compiled and facts.compiled is not None:
+        registers = f"{facts.registers} registers, " if facts.registers is not None else ""
+        spills = f"{facts.spill_bytes} B spilled" if facts.spill_bytes else "no spills"
+        known = f"{registers}{spills}" if facts.spill_bytes is not None else "compiles"
+        parts.append(known if facts.compiled else "does not compile")
+    where = f" on {facts.device}" if facts.device else ""
+    if facts.correct is None:
+        parts.append("not checked")
+    else:
+        parts.append("correct" if facts.correct else f"WRONG RESULT{where}")
+    if facts.time is None:
+        parts.append("not timed")
+    else:
+        parts.append(f"{facts.time.median_us:.4g} µs on {facts.time.device}")
+        if facts.roof_percent is not None:
+            parts.append(f"{facts.roof_percent:.0f} % of roof")
+    said = ", ".join(parts)
+    return said if compiled else f"{facts.target}: {said}"
+
+
+def _certificate_title(state: "State", kernel: str) -> str:
+    """``verified: faster 1.94x``, or what changed since; the hover has the rest."""
+    from tilewright.checking.certified import short_summary
+
+    if state.is_current:
+        summary = short_summary(state.certificate)
+        for end in (" [", " on ", " in the ", ","):
+            summary = summary.partition(end)[0]
+        return f"verified: {summary}"
+    return _short(f"certificate stale: {state.of_kernel(kernel)[0].text}")
+
+
+def _short(text: str) -> str:
+    """A text cut to what a lens has room for."""
+    return shorten(text, _LONGEST, placeholder="…")
