@@ -3,12 +3,3 @@
 It reads source through ``tilewright.source`` and ``tilewright.analysis`` and starts the engine
 as a child process for everything slower. It never imports torch, triton or a user's module.
 """
-
-from collections.abc import Sequence
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until the client leaves; the process's exit code. Imports the protocol only now."""
-    from tilewright_server.entry import run
-
-    return run(argv)

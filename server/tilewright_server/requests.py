@@ -8,8 +8,9 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import Any
 
 from lsprotocol import types
@@ -102,13 +103,36 @@ class Timings:
         return [asdict(timing) for timing in self._kept]
 
 
+def lazy(module: str, name: str) -> AsyncHandler:
+    """A handler whose module is imported when a client first asks: the server starts sooner.
+
+    Args:
+        module: within this package, such as ``features.hover``.
+    """
+    _MODULES.append(f"tilewright_server.{module}")
+
+    async def handler(*arguments: Any) -> Any:
+        return await getattr(import_module(f"tilewright_server.{module}"), name)(*arguments)
+
+    handler.__name__ = handler.__qualname__ = name
+    return handler
+
+
+_MODULES: list[str] = []
+
+
+def lazy_modules() -> Iterable[str]:
+    """The modules of all lazy handlers made so far."""
+    return tuple(dict.fromkeys(_MODULES))
+
+
 def nothing(*arguments: Any) -> None:
     """The answer of most requests when there is none."""
 
 
 def guard_async(
     method: str, handler: AsyncHandler, timings: Timings, empty: SyncHandler = nothing
-) -> AsyncHandler:
+) -> Callable[..., Coroutine[Any, Any, Any]]:
     """An async handler that is timed and fails only by a JSON-RPC error meant for the client."""
 
     async def run(*arguments: Any) -> Any:

@@ -24,11 +24,11 @@ from tilewright.analysis.model import AnalysisContext, Issue, Related
 from tilewright.knowledge.stages import Stage
 from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright.source.model import Module
+from tilewright_server.__main__ import serve
 from tilewright_server.backend import Engine
-from tilewright_server.entry import serve
 from tilewright_server.features import code_action, create_server
 from tilewright_server.jobs import engine_host
-from tilewright_server.lazy import lazy_modules
+from tilewright_server.requests import lazy_modules
 
 engine_host._LAUNCHER = str(Path(__file__).with_name("level_launcher.py"))
 ENGINE = (sys.executable, str(Path(__file__).with_name("fake_engine.py")))

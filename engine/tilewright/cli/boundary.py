@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tilewright.cli.output import ERR, Exit, emit_event
+from tilewright.cli.output import ERR, Exit, emit_event, write_anything
 from tilewright.errors import InputError, Stopped, TilewrightError
 
 _NOWHERE_TO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -59,6 +59,7 @@ def _own_fault(error: Exception, path: Path) -> OwnFaultError:
 
 def run(app: Callable[..., object]) -> None:
     """Run the command line; every way out has an exit code of ``Exit``."""
+    write_anything()
     try:
         app(standalone_mode=True)
     except TilewrightError as error:

@@ -22,15 +22,17 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
+
+from tilewright.collection import collect_seldom
 
 _IDLE_S = 600.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _STREAMS = 3
 _PRELOADED = (
-    "tilewright.cli.app",
     "tilewright.cli.optimize",
     "tilewright.cli.inspect",
     "tilewright.cli.profile",
@@ -40,19 +42,20 @@ _PRELOADED = (
 
 def main() -> None:
     """Import what commands need, and serve until no client is left."""
-    from tilewright.cli.main import main as command
+    from tilewright.cli.app import app
+    from tilewright.cli.boundary import run
     from tilewright.knowledge.base import taxonomy
 
     for name in _PRELOADED:
         import_module(name)
     taxonomy()
-    serve(int(sys.argv[1]), command)
+    serve(int(sys.argv[1]), partial(run, app))
 
 
 def serve(descriptor: int, command: Callable[[], object], idle_s: float = _IDLE_S) -> None:
     """Fork a child that calls ``command`` for each request, until the socket closes."""
     gc.collect()
-    gc.freeze()  # what is shared with the children is not written to by their collectors
+    collect_seldom()  # what is shared with the children is not written to by their collectors
     wakes, wakened = os.pipe()
     os.set_blocking(wakened, False)
     signal.set_wakeup_fd(wakened)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tilewright_server.commands import names
-from tilewright_server.lazy import lazy
+from tilewright_server.requests import lazy
 
 COMMANDS: tuple[tuple[str, Callable[..., Awaitable[Any]]], ...] = (
     (names.OPTIMIZE, lazy("commands.jobs", "optimize_command")),

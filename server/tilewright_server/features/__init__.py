@@ -38,10 +38,9 @@ from tilewright_server.features.workspace import (
 )
 from tilewright_server.jobs.engine_host import HOST_COMMAND
 from tilewright_server.jobs.process import ENGINE_COMMAND
-from tilewright_server.lazy import lazy
 from tilewright_server.publisher import OPTIONS as DIAGNOSTIC_OPTIONS
 from tilewright_server.publisher import diagnostic, no_diagnostics
-from tilewright_server.requests import guard_async, guard_sync, nothing
+from tilewright_server.requests import guard_async, guard_sync, lazy, nothing
 from tilewright_server.server import TilewrightServer
 from tilewright_server.waiting_edits import FITS
 

@@ -13,7 +13,7 @@ from tilewright import __version__
 from tilewright.collection import collect_seldom
 from tilewright_server.capabilities import ClientFeatures, read_features
 from tilewright_server.features.workspace import WATCHED, load_settings, watch_files
-from tilewright_server.lazy import lazy_modules
+from tilewright_server.requests import lazy_modules
 from tilewright_server.server import TilewrightServer
 from tilewright_server.settings import read_settings
 

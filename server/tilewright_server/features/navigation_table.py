@@ -5,11 +5,10 @@ from typing import Any
 from lsprotocol import types
 
 from tilewright_server.features.semantic_tokens import LEGEND
-from tilewright_server.lazy import Handler, lazy
-from tilewright_server.requests import nothing
+from tilewright_server.requests import AsyncHandler, lazy, nothing
 
 
-def _lazy(module: str, name: str) -> Handler:
+def _lazy(module: str, name: str) -> AsyncHandler:
     return lazy(f"features.{module}", name)
 
 
