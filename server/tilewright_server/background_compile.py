@@ -97,7 +97,7 @@ def start_inspecting(
     stop_inspecting(server, snapshot.uri)
     job = Job(JobKind.COMPILE, snapshot.uri, targets[0], quiet=quiet, text_hash=identity)
     job.targets = targets
-    server.start_job(job, lambda job: _inspect(server, job, snapshot))
+    server.jobs.start(job, lambda job: _inspect(server, job, snapshot))
     server.refresh(snapshot.uri)
     return job
 

@@ -20,7 +20,7 @@ from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.certificates import Certificates
 from tilewright_server.fact_store import KernelFactStore
 from tilewright_server.jobs.engine_host import EngineHost
-from tilewright_server.jobs.manager import Job, JobManager
+from tilewright_server.jobs.manager import JobManager
 from tilewright_server.jobs.run_board import RunBoard
 from tilewright_server.jobs.run_journal import RunJournal
 from tilewright_server.last_good import HeldKernel
@@ -47,6 +47,7 @@ class ServerContext(LanguageServer):
     """
 
     protocol: TilewrightProtocol
+    jobs: JobManager
 
     def __init__(
         self, engine: Engine, engine_command: Sequence[str], host_command: Sequence[str]
@@ -73,7 +74,6 @@ class ServerContext(LanguageServer):
         self.revision = 0
         self.triton: tuple[int, int] | None = None
         self.facts = KernelFactStore()
-        self.jobs = JobManager()
         self.runs = RunBoard(lambda method, value: self.protocol.notify(method, value))
         self.journal = RunJournal()
         self.waiting_edits = WaitingEdits()
@@ -101,10 +101,6 @@ class ServerContext(LanguageServer):
     @abstractmethod
     async def pick_target(self, snapshot: Snapshot) -> str:
         """What to compile a document for."""
-
-    @abstractmethod
-    def start_job(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
-        """Start a job whose every end is announced, also an unexpected one."""
 
     @abstractmethod
     def refresh(self, uri: str | None = None) -> None:
@@ -137,19 +133,14 @@ class ServerContext(LanguageServer):
             return None
         return snapshot, await self.analyze(snapshot)
 
-    async def guarded(
-        self, name: str, handler: Callable[..., Awaitable[Any]], *arguments: Any
-    ) -> Any:
-        """Run work that answers no request inside the request boundary."""
-        return await guard_async(name, handler, self.timings)(*arguments)
-
     async def in_pool(self, work: Callable[..., Result], *arguments: Any) -> Result:
         """Run what may take milliseconds where it does not hold up the loop."""
         return await asyncio.get_running_loop().run_in_executor(self.pool, work, *arguments)
 
     def background(self, name: str, handler: Callable[..., Awaitable[Any]], *args: Any) -> None:
         """Start guarded work and keep hold of it until it is done."""
-        task = asyncio.get_running_loop().create_task(self.guarded(name, handler, *args))
+        work = guard_async(name, handler, self.timings)(*args)
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

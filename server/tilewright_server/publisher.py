@@ -12,6 +12,7 @@ from pygls.exceptions import JsonRpcException
 
 from tilewright_server.context import ServerContext
 from tilewright_server.diagnostics import Known, all_diagnostics
+from tilewright_server.requests import guard_async
 from tilewright_server.snapshot import Snapshot
 
 OPTIONS = types.DiagnosticOptions(
@@ -74,7 +75,7 @@ class Publisher:
                 self.schedule(uri)
 
     async def _publish(self, uri: str) -> None:
-        await self._server.guarded("publishDiagnostics", self._publish_now, uri)
+        await guard_async("publishDiagnostics", self._publish_now, self._server.timings)(uri)
 
     async def _publish_now(self, uri: str) -> None:
         server = self._server

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from lsprotocol import types
@@ -19,7 +20,7 @@ from tilewright_server.context import ServerContext
 from tilewright_server.fixes import FixService
 from tilewright_server.idle_collection import IdleCollection
 from tilewright_server.jobs.fix_verification import AppliedFixes
-from tilewright_server.jobs.manager import Job
+from tilewright_server.jobs.manager import JobManager
 from tilewright_server.jobs.notify import announce
 from tilewright_server.jobs.run_watch import RunWatch
 from tilewright_server.last_good import HeldKernel, LastGood
@@ -52,6 +53,7 @@ class TilewrightServer(ServerContext):
         self, engine: Engine, engine_command: Sequence[str], host_command: Sequence[str]
     ) -> None:
         super().__init__(engine, engine_command, host_command)
+        self.jobs = JobManager(self.timings, partial(announce, self))
         self.publisher = Publisher(self)
         self.fixes = FixService(self.pool)
         self._analysis = AnalysisService(engine, self.pool)
@@ -59,7 +61,7 @@ class TilewrightServer(ServerContext):
         self._faults = ProjectFaults(self)
         self.compiling = Compiling(self)
         self.run_watch = RunWatch(self)
-        self.applied_fixes = AppliedFixes(self, self.start_job)
+        self.applied_fixes = AppliedFixes(self)
         self.chip = ChipChoice(self)
         self.pages = RulePages()
         self.index = WorkspaceIndex(self)
@@ -122,17 +124,6 @@ class TilewrightServer(ServerContext):
     async def pick_target(self, snapshot: Snapshot) -> str:
         """What to compile a document for."""
         return str((await self.chip.target_of(snapshot)).target)
-
-    def start_job(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
-        """Start a job whose every end is announced, also an unexpected one."""
-
-        async def run(job: Job) -> None:
-            try:
-                await self.guarded(f"job.{job.kind}", work, job)
-            finally:
-                announce(self, job)
-
-        return self.jobs.start(job, run)
 
     def refresh(self, uri: str | None = None) -> None:
         """Show new facts that do not come from the text: for one document, or for all."""

@@ -59,7 +59,7 @@ async def capture_command(server: TilewrightServer, *arguments: Any) -> dict[str
         if await capture(server, job, snapshot, command):
             await _use(server, snapshot)
 
-    return {"job": server.start_job(job, work).id}
+    return {"job": server.jobs.start(job, work).id}
 
 
 async def _use(server: TilewrightServer, snapshot: Snapshot) -> None:

@@ -64,7 +64,7 @@ async def profile_command(server: TilewrightServer, *arguments: Any) -> dict[str
         job.target = wanted.target or await server.pick_target(snapshot)
         await profile(server, job, snapshot)
 
-    return {"job": server.start_job(Job(JobKind.PROFILE, wanted.uri, wanted.target), work).id}
+    return {"job": server.jobs.start(Job(JobKind.PROFILE, wanted.uri, wanted.target), work).id}
 
 
 async def compile_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
@@ -103,7 +103,7 @@ async def optimize_command(server: TilewrightServer, *arguments: Any) -> dict[st
         await optimize(server, job, snapshot)
 
     job = Job(JobKind.OPTIMIZE, wanted.uri, wanted.target, wanted.kernel)
-    return {"job": server.start_job(job, work).id}
+    return {"job": server.jobs.start(job, work).id}
 
 
 async def _choose(server: TilewrightServer, snapshot: Snapshot) -> str | None:
@@ -146,7 +146,7 @@ async def verify_command(server: TilewrightServer, *arguments: Any) -> dict[str,
         return refuse(server, NO_CERTIFICATE)
     job = Job(JobKind.VERIFY, wanted.uri, None, text_hash=snapshot.hash)
     job.certificate, job.renews = str(Path(proof.place)), not proof.is_current
-    return {"job": server.start_job(job, lambda job: verify(server, job, snapshot)).id}
+    return {"job": server.jobs.start(job, lambda job: verify(server, job, snapshot)).id}
 
 
 async def cancel_job(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:

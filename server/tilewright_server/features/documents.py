@@ -16,7 +16,7 @@ def did_open(server: TilewrightServer, params: types.DidOpenTextDocumentParams) 
     """Publish, and compile the opened file."""
     server.publisher.schedule(params.text_document.uri)
     server.compiling.opened(params.text_document.uri)
-    server.background("findRuns", find_runs, server, params.text_document.uri, server.start_job)
+    server.background("findRuns", find_runs, server, params.text_document.uri)
 
 
 def did_change(server: TilewrightServer, params: types.DidChangeTextDocumentParams) -> None:
@@ -68,7 +68,7 @@ async def _profile_if_new(server: TilewrightServer, uri: str) -> None:
     replace_running(server, uri)
     if not all(any(facts.target == target for facts in each) for each in known):
         job = Job(JobKind.PROFILE, uri, target, quiet=True, text_hash=snapshot.hash)
-        server.start_job(job, lambda job: profile(server, job, snapshot))
+        server.jobs.start(job, lambda job: profile(server, job, snapshot))
         server.refresh(uri)
 
 

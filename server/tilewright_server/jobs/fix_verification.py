@@ -7,7 +7,7 @@ to make of it has it applied, also where it was previewed first or made on save.
 
 import contextlib
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from tilewright_server.snapshot import Snapshot
 
 _REMEMBERED = 64
 _KEEP, _UNDO = "Write Certificate", "Undo Fix"
-Start = Callable[[Job, Callable[[Job], Awaitable[None]]], Job]
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,8 @@ class Offered:
 class AppliedFixes:
     """Edits of actions that were handed out, until the document's text is what they make of it."""
 
-    def __init__(self, server: ServerContext, start: Start) -> None:
+    def __init__(self, server: ServerContext) -> None:
         self._server = server
-        self._start = start
         self._offered: LruDict[tuple[str, str], Offered | None] = LruDict(_REMEMBERED)
         self._said: set[tuple[str, str]] = set()
         self._uris: set[str] = set()
@@ -80,7 +78,7 @@ class AppliedFixes:
                 server.jobs.cancel(job.id, 0.2)  # of a text that another fix has changed since
         target = await server.pick_target(snapshot)
         job = Job(JobKind.VERIFY, snapshot.uri, target, quiet=True, text_hash=snapshot.hash)
-        self._start(job, lambda job: verify_fix(server, job, snapshot, offered))
+        server.jobs.start(job, lambda job: verify_fix(server, job, snapshot, offered))
 
 
 async def verify_fix(server: ServerContext, job: Job, snapshot: Snapshot, offered: Offered) -> None:

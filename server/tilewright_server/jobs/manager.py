@@ -13,6 +13,7 @@ from typing import Any
 
 from tilewright_server.jobs.process import EngineRun
 from tilewright_server.models import ModelUse
+from tilewright_server.requests import Timings, guard_async
 
 logger = logging.getLogger(__name__)
 _REMEMBERED = 20
@@ -80,6 +81,11 @@ class Job:
     run: EngineRun | None = None
     task: "asyncio.Task[None] | None" = None
 
+    def settle(self, state: JobState, message: str) -> None:
+        """End a job that is not over yet."""
+        if not self.state.is_over:
+            self.state, self.message = state, message
+
     def to_json(self) -> dict[str, Any]:
         """What ``tilewright.listJobs`` shows."""
         return {
@@ -97,9 +103,16 @@ class Job:
 
 
 class JobManager:
-    """Starts, lists and stops jobs; ``lane`` lets one engine run at a time."""
+    """Starts, lists and stops jobs; ``lane`` lets one engine run at a time.
 
-    def __init__(self) -> None:
+    Args:
+        timings: get how long each job took.
+        ended: is called with each job that is over, whichever way it ended.
+    """
+
+    def __init__(self, timings: Timings, ended: Callable[[Job], None]) -> None:
+        self._timings = timings
+        self._ended = ended
         self._jobs: dict[str, Job] = {}
         self.lane = Lane()
 
@@ -111,13 +124,13 @@ class JobManager:
 
     async def _own(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
         try:
-            await work(job)
+            await guard_async(f"job.{job.kind}", work, self._timings)(job)
         except asyncio.CancelledError:
-            job.state = JobState.CANCELLED
+            job.settle(JobState.CANCELLED, "cancelled before it began; nothing was changed")
             raise
         finally:
-            if not job.state.is_over:
-                job.state = JobState.FAILED
+            job.settle(JobState.FAILED, "failed; the server's log has the reason")
+            self._ended(job)
             self._forget_old()
 
     def _forget_old(self) -> None:

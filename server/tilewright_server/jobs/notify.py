@@ -1,7 +1,5 @@
 """Telling the client that a job is over, whichever way it ended."""
 
-import asyncio
-
 from lsprotocol import types
 
 from tilewright_server import wording
@@ -13,14 +11,6 @@ FINISHED = "tilewright/jobFinished"
 
 def announce(server: ServerContext, job: Job) -> None:
     """Tell the person, where one was waiting, and the client."""
-    if not job.state.is_over:
-        cancelled = _is_being_cancelled()
-        job.state = JobState.CANCELLED if cancelled else JobState.FAILED
-        job.message = (
-            "cancelled before it began; nothing was changed"
-            if cancelled
-            else "failed; the server's log has the reason"
-        )
     if server.protocol.is_shut_down:
         return
     if not job.quiet:
@@ -28,11 +18,6 @@ def announce(server: ServerContext, job: Job) -> None:
             types.ShowMessageParams(type=_severity(job), message=f"Tilewright{_what(job)}")
         )
     server.protocol.notify(FINISHED, {**job.to_json(), "result": job.result})
-
-
-def _is_being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _severity(job: Job) -> types.MessageType:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 
 from tilewright.evaluation.surroundings import roots_of
 from tilewright.source import parse_module
@@ -18,7 +17,6 @@ from tilewright_server.snapshot import Snapshot
 
 _PAUSE_S = 0.5
 _RECENT_S = 15 * 60.0
-Start = Callable[[Job, Callable[[Job], Awaitable[None]]], Job]
 _STOP, _GO_ON, _RESUME, _DISCARD = "Stop", "Go On", "Resume", "Discard"
 
 
@@ -74,16 +72,16 @@ def _changed(sent: str, now: Snapshot) -> tuple[str, ...]:
     return changed_parts(sent, now.text, path, roots_of(parse_module(sent, path)))
 
 
-async def find_runs(server: ServerContext, uri: str, start: Start) -> None:
+async def find_runs(server: ServerContext, uri: str) -> None:
     """Take up the runs of a document that an earlier server left behind."""
     snapshot = server.snapshot(uri)
     if snapshot is None or snapshot.path is None or snapshot.cell or not server.settings.trusted:
         return
     for kept in await server.in_pool(server.journal.adopt_runs, snapshot.path):
-        await _take_up(server, snapshot, kept, start)
+        await _take_up(server, snapshot, kept)
 
 
-async def _take_up(server: ServerContext, snapshot: Snapshot, kept: KeptRun, start: Start) -> None:
+async def _take_up(server: ServerContext, snapshot: Snapshot, kept: KeptRun) -> None:
     name = snapshot.uri.rpartition("/")[2]
     if kept.result is None and (kept.models or time.time() - kept.seen > _RECENT_S):
         said = f"Tilewright: an optimization of {name} for {kept.target} was interrupted"
@@ -106,6 +104,6 @@ async def _take_up(server: ServerContext, snapshot: Snapshot, kept: KeptRun, sta
         await optimize(server, job, sent, kept)
 
     job = Job(JobKind.OPTIMIZE, snapshot.uri, kept.target, kept.kernel, id=kept.run)
-    start(job, work)
+    server.jobs.start(job, work)
     if kept.result is None:
         server.inform(f"Tilewright: the optimization of {name} for {kept.target} goes on")
