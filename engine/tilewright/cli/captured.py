@@ -11,9 +11,10 @@ from tilewright.captures.problem import (
     project_captures,
     stale_note,
 )
-from tilewright.cli.inputs import problem_of, read_source
+from tilewright.cli.inputs import read_source
 from tilewright.cli.output import ERR
 from tilewright.errors import InputError
+from tilewright.problems.loading import find_problem, load_problem
 from tilewright.problems.model import Problem
 
 CAPTURED_HELP = (
@@ -40,7 +41,7 @@ def problem_for(
         InputError: both were named, or the named folder has nothing of the file to run.
     """
     if captured is None:
-        known = problem_of(spec, source)
+        known = load_problem(spec, source) if spec else find_problem(source)
         folder = project_captures(source) if known is None else None
         if folder is None:
             return known

@@ -1,4 +1,4 @@
-"""Reading what a person names on the command line: files, targets, problems."""
+"""Reading what a person names on the command line: files and targets."""
 
 import codecs
 import shutil
@@ -10,7 +10,6 @@ from pathlib import Path
 from tilewright.checking.configuration import configuration_for
 from tilewright.cli.boundary import Faults
 from tilewright.errors import InputError
-from tilewright.problems.loading import find_problem, load_problem
 from tilewright.problems.model import Problem
 from tilewright.targets.model import Target
 from tilewright.targets.registry import parse_target
@@ -78,11 +77,6 @@ def write_source(path: Path, text: str) -> None:
 
 def target_of(text: str | None) -> Target | None:
     return parse_target(text) if text else None
-
-
-def problem_of(spec: Path | None, source: Path) -> Problem | None:
-    """The named problem, else the one next to the source."""
-    return load_problem(spec, source) if spec else find_problem(source)
 
 
 def with_permissions(problem: Problem | None, source: Path) -> Problem | None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.cli.inputs import problem_of, read_source, target_of
+from tilewright.cli.inputs import read_source, target_of
 from tilewright.cli.output import OUT, AsStream, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.devices.model import INTERPRETER
@@ -18,6 +18,7 @@ from tilewright.evaluation.sizing import sized
 from tilewright.evaluation.workbench import Workbench
 from tilewright.inspection.launch_sources import KernelLaunches, captures_near, launch_sources
 from tilewright.inspection.report import Compilers, inspected_for, not_inspected, stage_view
+from tilewright.problems.loading import find_problem
 from tilewright.scratch import scratch_folder
 from tilewright.serialize import dump
 from tilewright.signatures.sources import problem_without_spec
@@ -80,7 +81,7 @@ class _Opened:
 def _opened(path: Path, text: str) -> Iterator[_Opened]:
     module = parse_module(text, str(path))
     with device_for(INTERPRETER, None) as device, scratch_folder() as scratch:
-        problem = sized(problem_of(None, path), device, path, text) or problem_without_spec(path)
+        problem = sized(find_problem(path), device, path, text) or problem_without_spec(path)
         bench = Workbench(device, problem, path, scratch, secrets.randbits(48))
         found = launch_sources(bench, module, captures_near(path)).kernels
         yield _Opened(module, tuple(one.first(_MOST) for one in found), Compilers(bench, text))
