@@ -7,6 +7,11 @@ from tilewright.analysis.code_of_tests import is_test_file
 from tilewright.knowledge.stages import Stage
 from tilewright.source import parse_module
 
+_IMPORTS = """
+import torch
+import triton
+import triton.language as tl
+"""
 _KERNEL = """
 import torch
 
@@ -90,3 +95,17 @@ def test_wrong_results_in_a_test_stay() -> None:
 
 def test_far_folders_say_nothing() -> None:
     assert is_test_file("/home/tests/test/project/src/kernels/norm.py") is False
+
+
+@pytest.mark.parametrize(("path", "severity"), [("src/norm.py", 5), ("tests/norm.py", 1)])
+def test_a_grid_on_one_tile_is_advice_in_a_test(path: str, severity: int) -> None:
+    text = """
+@triton.jit
+def fill(y_ptr, B: tl.constexpr):
+    tl.store(y_ptr + tl.arange(0, B), 1.0)
+
+def filled(y):
+    fill[(4,)](y, B=64)
+"""
+    found = {issue.id: issue for issue in analyze(parse_module(_IMPORTS + text, path))}
+    assert found["grid_axis_unused"].severity == severity

@@ -101,6 +101,29 @@ def test_programs_that_store_the_same_value_are_no_race() -> None:
     assert _faults(SHARED.format(step=64).replace(value, "1.0")) == ()
 
 
+READ_BACK = """
+@triton.jit
+def starts(counts, begins, out, n, B: tl.constexpr):
+    o = tl.arange(0, B)
+    sums = tl.cumsum(tl.load(counts + o, mask=o < n, other=0))
+    tl.store(begins + o, sums {value}, mask=o < n)
+    tl.debug_barrier()
+    me = tl.program_id(0)
+    tl.store(out + me, tl.load(begins + {read}))
+
+def placed(counts):
+    n = counts.numel()
+    begins, out = torch.empty_like(counts), torch.empty_like(counts)
+    starts[(n,)](counts, begins, out, n, B=triton.next_power_of_2(n))
+    return out
+"""
+
+
+def test_what_a_program_reads_back_is_its_own_where_all_store_the_same() -> None:
+    assert _faults(READ_BACK.format(value="", read="me")) == ()
+    assert "race_on_store" in _issues(READ_BACK.format(value="* tl.program_id(0)", read="me"))
+
+
 UPDATED = """
 @triton.jit
 def smooth(x, n, B: tl.constexpr):

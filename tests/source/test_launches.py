@@ -78,6 +78,14 @@ def test_one_of_several_kernels(text: str) -> None:
     assert not any(launch.is_certain for launch in found)
 
 
+def test_a_kernel_that_is_defined_twice_is_not_certain() -> None:
+    """Each branch for a version of Triton defines its own, with other parameters."""
+    again = "if VERSION:\n    @triton.jit\n    def k(x, m, n, B: tl.constexpr):\n        pass\n"
+    (launch,) = launches(again + "def run(x):\n    k[(1,)](x, 4, B=8)")
+    assert launch.kernel == "k"
+    assert not launch.is_certain
+
+
 @pytest.mark.parametrize(
     "text",
     [

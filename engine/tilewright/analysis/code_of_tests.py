@@ -1,8 +1,10 @@
-"""What a file's tests and demonstrations are, and what a finding about speed weighs there.
+"""What a file's tests and demonstrations are, and what a finding weighs there.
 
 They compare and print: their host code is to wait, and to read results back. A kernel in one may
 also be the one that is shipped. So nothing is said about the speed of their host code, and what
-is said about that of their kernels is advice. Findings that results are wrong stay as they are.
+is said about that of their kernels is advice. So is what depends on the sizes and the grid of a
+launch: a test launches a kernel at the sizes of its blocks, or all programs on one tile. Other
+findings that results are wrong stay as they are.
 """
 
 import ast
@@ -16,6 +18,17 @@ from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Module
 
 _ADVICE = 1
+_DEPENDS_ON_LAUNCH = frozenset(
+    {
+        "columns_left_out",
+        "grid_axis_unused",
+        "missing_boundary_check",
+        "output_not_fully_written",
+        "race_on_store",
+        "undefined_other",
+    }
+)
+"""Wrong results of launches that a test does not make."""
 _WRONG_RESULT = 5
 _FOLDERS = frozenset({"test", "tests", "unittest", "unittests", "unit_tests"})
 _DEPTH = 3
@@ -23,14 +36,16 @@ _DEPTH = 3
 
 
 def weighed(module: Module, issues: Iterable[Issue]) -> list[Issue]:
-    """Issues without those of speed in host code of tests; those in their kernels are advice."""
+    """Issues without those of speed in host code of tests; others may be advice there."""
     whole = is_test_file(module.path)
     spans = () if whole else tuple(_spans(module.tree.body))
     found = []
     for issue in issues:
         line = issue.range.line
         is_tested = whole or any(first <= line <= last for first, last in spans)
-        if not is_tested or not _is_of_speed(issue):
+        if is_tested and issue.id in _DEPENDS_ON_LAUNCH:
+            found.append(replace(issue, severity=min(issue.severity, _ADVICE)))
+        elif not is_tested or not _is_of_speed(issue):
             found.append(issue)
         elif module.kernel_at(line) is not None:
             found.append(replace(issue, severity=min(issue.severity, _ADVICE)))
@@ -65,8 +80,8 @@ def _is_test(statement: ast.stmt) -> bool:
             return name.startswith("test_") or _is_demonstration(statement)
         case ast.AsyncFunctionDef(name=name):
             return name.startswith("test_")
-        case ast.Expr(value=ast.Call()):
-            # The file is run, or the call is made at the import, once.
+        case ast.Expr(value=ast.Call()) | ast.For() | ast.With():
+            # The file is run, or the statement runs at the import, once.
             return True
         case ast.ClassDef(bases=bases, body=body):
             is_case = any("TestCase" in ast.unparse(base) for base in bases)

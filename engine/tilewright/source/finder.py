@@ -7,6 +7,7 @@ those with the same around their kernels. Code that shares pieces between versio
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -41,6 +42,8 @@ class Scope:
     top: Meanings = field(default_factory=dict)
     attributes: Meanings = field(default_factory=dict)
     tables: Mapping[str, ast.Dict] = field(default_factory=dict)
+    redefined: frozenset[str] = frozenset()
+    """Kernels that are defined more than once, e.g. for each version of Triton."""
 
     def launches(self, call: Call, local: Meanings, index: LineIndex) -> Iterator[Launch]:
         """The launches that a call may be, one for each kernel."""
@@ -52,7 +55,8 @@ class Scope:
             kernel = self.kernels[name]
             launch = _launch(call, kernel, grid, index)
             if launch is not None:
-                yield replace(launch, is_warmup=is_warmup, is_certain=len(found) == 1)
+                is_certain = len(found) == 1 and name not in self.redefined
+                yield replace(launch, is_warmup=is_warmup, is_certain=is_certain)
 
     def _meanings_of(
         self, node: ast.expr, local: Meanings, function: Function | None
@@ -380,7 +384,10 @@ class Finder:
         top = {**own, **meanings(bound, own)}
         attributes = chain.from_iterable(facts_of(piece).attributes for piece in self._pieces)
         tables = {n: v for n, v in constants.items() if isinstance(v, ast.Dict)}
-        return Scope(by_name, self._names, top, attribute_meanings(attributes, top), tables)
+        count = Counter(kernel.name for kernel in kernels)
+        redefined = frozenset(name for name, times in count.items() if times > 1)
+        attributed = attribute_meanings(attributes, top)
+        return Scope(by_name, self._names, top, attributed, tables, redefined)
 
 
 def _outer_text(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[str, str | None]:

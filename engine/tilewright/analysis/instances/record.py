@@ -159,8 +159,12 @@ class Record:
         if not touched.is_sure:
             return
         read = self._read.setdefault(touched.storage, {})
+        written = self._last.get(touched.storage, {})
         for element, is_active in zip(touched.where or (), touched.active, strict=True):
-            if is_active is True:
+            before = written.get(element)
+            # What a program reads back is its own, unless another program stores another value
+            # there, which is a fault of the two stores.
+            if is_active is True and (before is None or before[0] != touched.program):
                 read.setdefault(element, (touched.program, touched.node))
 
     def _stored(self, touched: Touched) -> None:
