@@ -109,3 +109,18 @@ def filled(y):
 """
     found = {issue.id: issue for issue in analyze(parse_module(_IMPORTS + text, path))}
     assert found["grid_axis_unused"].severity == severity
+
+
+@pytest.mark.parametrize(("error", "severity"), [("ValueError", 5), ("CompilationError", 1)])
+def test_a_kernel_that_is_not_to_compile_gets_advice(error: str, severity: int) -> None:
+    text = f"""
+def test_it_is_refused():
+    @triton.jit
+    def kernel(y_ptr):
+        tl.store(y_ptr, missing)
+
+    with pytest.raises({error}):
+        kernel[(1,)](torch.empty(1))
+"""
+    issues = analyze(parse_module(_IMPORTS + "import pytest\n" + text, "tests/test_errors.py"))
+    assert [i.severity for i in issues if i.kernel == "kernel"] == [severity]

@@ -130,3 +130,23 @@ def test_a_spill_is_possible_or_sure() -> None:
     _, possible = _one("high_register_pressure", _HELD.format(columns=128, warps=3))
     assert "it spills" in sure
     assert "it may spill" in possible
+
+
+@pytest.mark.parametrize(
+    ("test", "severity"), [("HAS_BIAS", 3), ("b_ptr is not None", 3), ("n > 4", 5)]
+)
+def test_an_unknown_name_that_a_constant_may_leave_out_is_less_certain(
+    test: str, severity: int
+) -> None:
+    text = f"""
+import triton
+import triton.language as tl
+
+@triton.jit
+def shifted(x_ptr, b_ptr, n, HAS_BIAS: tl.constexpr, B: tl.constexpr):
+    o = tl.arange(0, B)
+    if {test}:
+        tl.store(x_ptr + o, bias, mask=o < n)
+"""
+    issues = analyze(parse_module(text, "shifted.py"))
+    assert [i.severity for i in issues if i.id == "undefined_name"] == [severity]

@@ -3,8 +3,9 @@
 They compare and print: their host code is to wait, and to read results back. A kernel in one may
 also be the one that is shipped. So nothing is said about the speed of their host code, and what
 is said about that of their kernels is advice. So is what depends on the sizes and the grid of a
-launch: a test launches a kernel at the sizes of its blocks, or all programs on one tile. Other
-findings that results are wrong stay as they are.
+launch: a test launches a kernel at the sizes of its blocks, or all programs on one tile. And so is
+all that is found in the kernels of a file which expects errors of the compiler. Other findings that
+results are wrong stay as they are.
 """
 
 import ast
@@ -29,6 +30,8 @@ _DEPENDS_ON_LAUNCH = frozenset(
     }
 )
 """Wrong results of launches that a test does not make."""
+_REFUSALS = ("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct")
+"""Triton's errors, in a test of what the compiler does not take."""
 _WRONG_RESULT = 5
 _FOLDERS = frozenset({"test", "tests", "unittest", "unittests", "unit_tests"})
 _DEPTH = 3
@@ -39,11 +42,13 @@ def weighed(module: Module, issues: Iterable[Issue]) -> list[Issue]:
     """Issues without those of speed in host code of tests; others may be advice there."""
     whole = is_test_file(module.path)
     spans = () if whole else tuple(_spans(module.tree.body))
+    is_refused = whole and any(map(module.lookup.says, _REFUSALS))
     found = []
     for issue in issues:
         line = issue.range.line
         is_tested = whole or any(first <= line <= last for first, last in spans)
-        if is_tested and issue.id in _DEPENDS_ON_LAUNCH:
+        is_on_purpose = is_refused and module.kernel_at(line) is not None
+        if is_tested and (is_on_purpose or issue.id in _DEPENDS_ON_LAUNCH):
             found.append(replace(issue, severity=min(issue.severity, _ADVICE)))
         elif not is_tested or not _is_of_speed(issue):
             found.append(issue)

@@ -24,6 +24,7 @@ _IN_KERNELS = frozenset(
 """The builtins of Python that the compiler knows."""
 _INSTEAD = {"abs": "tl.abs", "sum": "tl.sum", "round": "libdevice.round", "pow": "libdevice.pow"}
 _PLAIN_CALLS = frozenset(("int", "float", "bool", "str", "len", "list", "tuple", "dict", "set"))
+_ADVICE = 3
 _REFUSED_FROM = (3, 0)
 _ANNOTATED_UNTIL = (3, 3)
 _AT_RUN_TIME = ("globals()", "exec(", "sys.modules[", "import *")
@@ -50,11 +51,7 @@ def undefined_name(module: Module, context: AnalysisContext) -> Iterator[Finding
         own = names_bound_in(kernel.node)
         for node in _read(kernel):
             if node.id not in own and not _is_known(module, kernel, node.id):
-                yield Finding(
-                    module.index.range_of(node),
-                    _not_found(node.id),
-                    kernel.name,
-                )
+                yield _not_found_finding(module, kernel, node)
 
 
 def _undefined_in_python(module: Module) -> Iterator[Finding]:
@@ -101,11 +98,45 @@ def _is_inside(function: ast.FunctionDef, statement: ast.stmt) -> bool:
     return statement.lineno <= function.lineno and last <= (statement.end_lineno or 0)
 
 
-def _not_found(name: str) -> str:
+def _not_found_finding(module: Module, kernel: Kernel, node: ast.Name) -> Finding:
+    """An error, or advice where launches may leave out the branch that reads the name."""
+    name, use = node.id, ""
+    what = f"{name} is defined neither in this kernel nor in this file"
     if hasattr(builtins, name):
         use = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
-        return f"Python's {name} is not there inside a kernel: this does not compile{use}."
-    return f"{name} is defined neither in this kernel nor in this file: this does not compile."
+        what = f"Python's {name} is not there inside a kernel"
+    branch = _branch_of_flags(kernel, node)
+    if branch is None:
+        fails = "this does not compile"
+    else:
+        fails = f"a launch that compiles the branch of line {branch.lineno} ends in an error"
+    return Finding(
+        module.index.range_of(node),
+        f"{what}: {fails}{use}.",
+        kernel.name,
+        severity=None if branch is None else _ADVICE,
+    )
+
+
+def _branch_of_flags(kernel: Kernel, node: ast.Name) -> ast.If | None:
+    """The outermost conditional around a name that constants of the launch decide."""
+    for choice in nodes_like(kernel.node, ast.If):
+        names = {n for n in descendants(choice.test) if isinstance(n, ast.Name)}
+        parameters = [kernel.parameter(n.id) for n in names]
+        is_flag = bool(parameters) and all(p is not None and p.is_constexpr for p in parameters)
+        if (is_flag or _is_test_for_none(choice.test)) and any(
+            inner is node for part in (*choice.body, *choice.orelse) for inner in descendants(part)
+        ):
+            return choice
+    return None
+
+
+def _is_test_for_none(test: ast.expr) -> bool:
+    """Whether an argument's absence decides, which is a constant of the launch as well."""
+    match test:
+        case ast.Compare(left=ast.Name(), ops=[ast.Is() | ast.IsNot()], comparators=[other]):
+            return isinstance(other, ast.Constant) and other.value is None
+    return False
 
 
 def _is_known(module: Module, kernel: Kernel, name: str) -> bool:
