@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import triton_kernels
+from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.correctness.counterexamples import outside
 from tilewright.analysis.detectors.correctness.divisibility import is_stated_multiple
 from tilewright.analysis.detectors.correctness.masks import (
@@ -49,6 +49,7 @@ _PADS = ("torch.nn.functional.pad", "torch.constant_pad_nd")
 _NEW = frozenset(f"new_{name}" for name in ("empty", "zeros", "ones", "full"))
 _ROUNDING = ("pad", "align", "round_up", "roundup", "ceil_div")
 _ROUNDS = frozenset(("next_power_of_2", "cdiv", "ceil_div", "ceil", "max", "round_up"))
+_ORDERS = tuple(TL + name for name in ("sort", "topk"))
 
 
 @detector("missing_boundary_check")
@@ -191,9 +192,9 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
             if index.is_binary("Mod") and unexpanded(index.operands[1]) is bound:
                 # ``x % n < n`` leaves out nothing.
                 continue
-            if _is_selection(flow, access, index) or _walks_whole_blocks(
-                flow, access, other, index
-            ):
+            if _is_selection(flow, access, index) or _keeps_first(access, other):
+                continue
+            if _walks_whole_blocks(flow, access, other, index):
                 continue
             if bound.op == "param" and is_stated_multiple(module, kernel, str(bound.detail)):
                 continue
@@ -272,6 +273,14 @@ def _is_selection(flow: Flow, access: Access, index: Value) -> bool:
         and not any(part is index for part in walk(other.mask))
         for other in flow.accesses
     )
+
+
+def _keeps_first(access: Access, other: Access) -> bool:
+    """Whether the other one stores the first elements of what this one loads, sorted."""
+    if other.kind != "store" or other.result is None or access.result is None:
+        return False
+    ordered = (part for part in walk(other.result) if part.is_call(*_ORDERS))
+    return any(inner is access.result for part in ordered for inner in walk(part))
 
 
 def _walks_whole_blocks(flow: Flow, access: Access, other: Access, index: Value) -> bool:

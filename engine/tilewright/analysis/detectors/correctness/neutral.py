@@ -18,6 +18,8 @@ _SUMS = (TL + "sum",)
 _EXPONENTIALS = tuple(f"{TL}{prefix}{name}" for prefix in ("", "math.") for name in ("exp", "exp2"))
 _KEEPS_ZERO = tuple(TL + name for name in ("abs", "sqrt", "math.sqrt", "math.abs"))
 _LOW = -1e4
+_LOWER_THAN_MOST = -50.0
+"""Its exponential counts for nothing where the maximum of a row is not much below zero."""
 
 
 class Lane(Enum):
@@ -311,7 +313,9 @@ def _number(value: Value) -> Lane:
         return Lane.UNKNOWN
     if value.detail == 0:
         return Lane.ZERO
-    return Lane.LOW if value.detail <= _LOW else Lane.UNIFORM
+    if value.detail <= _LOWER_THAN_MOST:
+        return Lane.LOW if value.detail <= _LOW else Lane.UNKNOWN
+    return Lane.UNIFORM
 
 
 def _moved(left: Lane, right: Lane) -> Lane:
