@@ -189,10 +189,7 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
             index, bound = bounded
             if _picks_lanes(module, kernel, index, bound) or _stays_below(flow, index):
                 continue
-            if index.is_binary("Mod") and unexpanded(index.operands[1]) is bound:
-                # ``x % n < n`` leaves out nothing.
-                continue
-            if _is_selection(flow, access, index) or _keeps_first(access, other):
+            if _is_selection(flow, access, index, bound) or _keeps_first(access, other):
                 continue
             if _walks_whole_blocks(flow, access, other, index):
                 continue
@@ -261,11 +258,14 @@ def _stays_below(flow: Flow, index: Value) -> bool:
     return count.op == "program_id" or (count.is_binary("FloorDiv") and count.operands[1] is step)
 
 
-def _is_selection(flow: Flow, access: Access, index: Value) -> bool:
+def _is_selection(flow: Flow, access: Access, index: Value, bound: Value) -> bool:
     """Whether another access walks the same lanes under a mask that leaves them all in.
 
-    Then the bound picks lanes (half of a head, the rotated columns) and is no tensor's end.
+    Then the bound picks lanes (half of a head, the rotated columns) and is no tensor's end. Nor is
+    it where the mask leaves out nothing, as ``x % n < n``.
     """
+    if index.is_binary("Mod") and unexpanded(index.operands[1]) is bound:
+        return True
     return any(
         other is not access
         and other.mask is not None
