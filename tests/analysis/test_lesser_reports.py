@@ -150,3 +150,30 @@ def shifted(x_ptr, b_ptr, n, HAS_BIAS: tl.constexpr, B: tl.constexpr):
 """
     issues = analyze(parse_module(text, "shifted.py"))
     assert [i.severity for i in issues if i.id == "undefined_name"] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("last", "severity"),
+    [
+        ("return out.cpu().numpy()", 2),
+        ("return int(out.item())", 2),
+        ("return out.item() > 0 and out", 4),
+    ],
+)
+def test_a_result_that_is_wanted_on_the_host_is_advice(last: str, severity: int) -> None:
+    text = f"""
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def total(x_ptr, y_ptr, n, B: tl.constexpr):
+    o = tl.arange(0, B)
+    tl.store(y_ptr, tl.sum(tl.load(x_ptr + o, mask=o < n, other=0.0), 0))
+
+def summed(x):
+    out = torch.empty(1, device=x.device)
+    total[(1,)](x, out, x.numel(), B=triton.next_power_of_2(x.numel()))
+    {last}
+"""
+    issues = analyze(parse_module(text, "summed.py"))
+    assert {i.severity for i in issues if i.id == "device_host_sync"} == {severity}

@@ -1,5 +1,6 @@
 """The detector of kernels that go over one row several times."""
 
+import ast
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -18,6 +19,7 @@ from tilewright.analysis.detectors.common import (
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Loop, same_form, walk
 from tilewright.source.model import Kernel, Module
@@ -41,6 +43,8 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
             first, again = repeats[0][0], repeats[0][1]
             reading = {a.loops[-1] for pair in repeats for a in pair}
             if _exceeds_a_block(context, kernel, group[0]) or is_for_long_rows(module, kernel):
+                continue
+            if _has_branch_for_one_block(kernel, group[0]):
                 continue
             if is_capped_vocabulary(module, kernel, flow, group[0], first.base):
                 continue
@@ -66,6 +70,17 @@ def _exceeds_a_block(context: AnalysisContext, kernel: Kernel, loop: Loop) -> bo
         return False
     lengths = (number_of(loop.bounds[1], n) for n in context_numbers(context, kernel.name))
     return any(length is not None and length > _LONGEST_RESIDENT_ROW for length in lengths)
+
+
+def _has_branch_for_one_block(kernel: Kernel, loop: Loop) -> bool:
+    """Whether the kernel asks if the row fits one block: the loops then take longer rows only."""
+    ends = () if loop.bounds is None else loop.bounds[1:]
+    names = {str(end.detail) for end in ends if end.op == "param"}
+    return len(names) == 2 and any(
+        isinstance(choice.test, ast.Compare)
+        and {n.id for n in ast.walk(choice.test) if isinstance(n, ast.Name)} == names
+        for choice in nodes_like(kernel.node, ast.If)
+    )
 
 
 def _sibling_loops(flow: Flow, tiles: Tiles) -> Iterator[list[Loop]]:
@@ -111,8 +126,28 @@ def _row_loads(flow: Flow, loop: Loop, tiles: Tiles) -> Iterator[Access]:
             moves = any(
                 v.op == "loop_index" and v.detail == loop.number for v in walk(access.pointer)
             )
-            if moves and shape is not None and len(shape) == 1 and not _indirect(access):
+            is_row = shape is not None and len(shape) == 1 and not _walks_a_matrix(loop, access)
+            if moves and is_row and not _indirect(access):
                 yield access
+
+
+def _walks_a_matrix(loop: Loop, access: Access) -> bool:
+    """Whether each turn loads a row of its own: an index in steps of 1, times a stride.
+
+    Blocks of one row are further apart by the length of a block.
+    """
+    if loop.bounds is None or not loop.bounds[2].is_const(1):
+        return False
+    parts = list(walk(access.pointer))
+    lengths = {part.operands[1] for part in parts if part.op == "arange"}
+    factors = [
+        other
+        for part in parts
+        if part.is_binary("Mult")
+        for one, other in (part.operands, part.operands[::-1])
+        if one.op == "loop_index" and one.detail == loop.number
+    ]
+    return bool(factors) and not any(factor in lengths for factor in factors)
 
 
 def _indirect(access: Access) -> bool:

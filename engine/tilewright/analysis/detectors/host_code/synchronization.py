@@ -19,6 +19,7 @@ _SYNCHRONIZE = frozenset(
 )
 _READS_BACK = frozenset({"item", "tolist", "cpu", "numpy"})
 _CONVERSIONS = frozenset({"float", "int", "bool", "print"})
+_ADVICE = 2
 
 
 @detector("device_host_sync", host=True)
@@ -89,7 +90,24 @@ def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -
                 module.index.range_of(call),
                 what + COPIES_BACK,
                 launches[0].kernel,
+                severity=_ADVICE if _is_returned(node, call) else None,
             )
+
+
+def _is_returned(function: ast.FunctionDef, call: ast.Call) -> bool:
+    """Whether the read value is the function's result, which its callers want on the host."""
+    for statement in nodes_like(function, ast.Return):
+        value = statement.value
+        while isinstance(value, ast.Call | ast.Attribute):
+            if value is call:
+                return True
+            if isinstance(value, ast.Attribute):
+                value = value.value
+            elif isinstance(value.func, ast.Name) and value.func.id in _CONVERSIONS and value.args:
+                value = value.args[0]
+            else:
+                value = value.func
+    return False
 
 
 def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> Iterator[Finding]:
@@ -108,6 +126,7 @@ def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> It
             ):
                 continue
         related: tuple[Related, ...] = ()
+        is_result = isinstance(read.node, ast.Call) and _is_returned(node, read.node)
         if read.call is not None:
             related = (Related("called here", module.index.range_of(read.call)),)
         yield Finding(
@@ -116,7 +135,7 @@ def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> It
             launches[0].kernel,
             related,
             # A short copy to the device waits for less.
-            severity=None if read.is_read else 2,
+            severity=None if read.is_read and not is_result else _ADVICE,
         )
 
 
