@@ -8,7 +8,10 @@ from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
 _CLASSES = ("vocab", "logit", "classes")
-_LONG = ("tile", "multi_block", "multiblock", "split", "large", "long", "chunk", "looped")
+_LONG = (
+    *("tile", "multi_block", "multiblock", "multi_pass", "multipass"),
+    *("split", "large", "long", "chunk", "looped"),
+)
 
 
 def is_for_long_rows(module: Module, kernel: Kernel) -> bool:

@@ -240,10 +240,18 @@ def _is_one_value(value: Value) -> bool:
 
 
 def _unbounded_exp(value: Value) -> bool:
-    """exp of something that no abs, minimum or clamp keeps from growing."""
+    """exp of something that no abs, minimum, clamp or choice of a number keeps from growing."""
     if not value.is_call(*_EXP):
         return False
-    return not any(part.is_call(*_BOUNDED) or part.op == "opaque" for part in walk(value))
+    return not any(
+        part.is_call(*_BOUNDED) or part.op == "opaque" or _chooses_number(part)
+        for part in walk(value)
+    )
+
+
+def _chooses_number(part: Value) -> bool:
+    """``tl.where(x > 10.0, 10.0, x)``."""
+    return part.is_call(TL + "where") and any(v.op == "const" for v in part.positional[1:])
 
 
 def _opposite(one: Value, two: Value) -> bool:

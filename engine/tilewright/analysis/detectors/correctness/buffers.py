@@ -176,8 +176,22 @@ def _first_reads(kernel: Kernel, flow: Flow) -> Iterator[Access]:
             continue
         written = [w for w in flow.writes if w.order < load.order and w.base in (None, load.base)]
         atomics = any(w.kind == "atomic" for w in flow.writes)
-        if not written and not atomics and load.node.lineno <= first_return and _is_open(load):
+        if written or atomics or load.node.lineno > first_return:
+            continue
+        if _is_open(load) and not _reads_earlier_turns(flow, load):
             yield load
+
+
+def _reads_earlier_turns(flow: Flow, load: Access) -> bool:
+    """Whether an inner loop up to the turn of an outer one reads what its turns have stored.
+
+    ``for i in range(n): for j in range(i): load(x + j) ...; store(x + i)``.
+    """
+    stored = {loop for w in flow.writes if w.base == load.base for loop in w.loops}
+    inner = flow.loops[load.loops[-1]] if load.loops else None
+    if inner is None or inner.bounds is None or inner.number in stored:
+        return False
+    return any(v.op == "loop_index" and v.detail in stored for v in walk(inner.bounds[1]))
 
 
 def _is_open(load: Access) -> bool:

@@ -148,3 +148,32 @@ def _default(function: ast.FunctionDef, name: str) -> object:
     pairs += [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d]
     given = next((d for a, d in pairs if a.arg == name), None)
     return given.value if isinstance(given, ast.Constant) else ""
+
+
+def is_without_launch(function: ast.FunctionDef, node: ast.AST, launches: list[ast.Call]) -> bool:
+    """Whether no launch runs where a node does: it stands on the other side of a conditional.
+
+    Or behind one whose launching side returns: what is left then is the way without a kernel.
+    """
+    return bool(launches) and all(_exclude(function, node, launch) for launch in launches)
+
+
+def _exclude(function: ast.FunctionDef, node: ast.AST, launch: ast.Call) -> bool:
+    """Whether a run of the function comes to one of both only."""
+    block = function.body
+    while True:
+        one = next((s for s in block if _holds(s, node)), None)
+        two = next((s for s in block if _holds(s, launch)), None)
+        if one is None or two is None:
+            return False
+        if one is not two:
+            side = next((p for p in _blocks(two) if any(_holds(s, launch) for s in p.block)), None)
+            is_left = side is not None and isinstance(side.block[-1], ast.Return | ast.Raise)
+            return is_left and isinstance(two, ast.If) and one.lineno > two.lineno
+        places = [place.block for place in _blocks(one) if place.block]
+        sides = [[b for b in places if any(_holds(s, n) for s in b)] for n in (node, launch)]
+        if not all(sides):
+            return False
+        if sides[0][0] is not sides[1][0]:
+            return isinstance(one, ast.If)
+        block = sides[0][0]

@@ -19,6 +19,8 @@ _TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
 _DATA_SIZED = frozenset({"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive"})
 _CHOICES = frozenset({"compare", "Invert", "logical_not", "logical_and", "logical_or", "bool"})
 _RARE = ("cpu", "is_cuda", ".device", "ndim == 0", "dim() == 0", "numel() == 1")
+_OF_NUMBERS = frozenset({"triton.cdiv", "triton.next_power_of_2", "len"})
+"""What gives a number of the host, whatever kernel is given it."""
 _MAX_DEPTH = 20
 
 COPIES_BACK = " copies from the device and makes the host wait for all work before it."
@@ -59,6 +61,7 @@ def read_backs(module: Module, graph: HostGraph) -> Iterator[ReadBack]:
         for use in launch_uses(graph.uses)
         if use.role is not None and (use.role.reads or use.role.writes)
     )
+    device = frozenset(value for value in device if value.operation not in _OF_NUMBERS)
     device = _with_origins(graph, device)
     yield from _in_graph(graph, device)
     yield from _in_helpers(module, graph, device)

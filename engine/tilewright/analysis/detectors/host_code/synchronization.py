@@ -2,8 +2,9 @@
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 
-from tilewright.analysis.detectors.host_code.diagnostics import is_diagnostic
+from tilewright.analysis.detectors.host_code.diagnostics import is_diagnostic, is_without_launch
 from tilewright.analysis.detectors.host_code.facts import is_measuring, times_launches
 from tilewright.analysis.detectors.host_code.read_backs import COPIES_BACK, ReadBack, read_backs
 from tilewright.analysis.detectors.host_code.read_sizes import is_size
@@ -29,9 +30,13 @@ def device_host_sync(module: Module, context: AnalysisContext) -> Iterator[Findi
         node = module.host_functions[host]
         # A function that measures has to wait; so may a test or a main program.
         if not is_measuring(host) and not times_launches(node):
+            calls = [launch.node for launch in launches]
             yield from _synchronizations(module, node, launches)
-            yield from _read_backs(module, node, launches)
-            yield from _further_read_backs(module, host, launches)
+            for place, finding in chain(
+                _read_backs(module, node, launches), _further_read_backs(module, host, launches)
+            ):
+                if not is_without_launch(node, place, calls):
+                    yield finding
 
 
 def _synchronizations(
@@ -80,17 +85,23 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _statements(inner)
 
 
-def _read_backs(module: Module, node: ast.FunctionDef, launches: list[Launch]) -> Iterator[Finding]:
+def _read_backs(
+    module: Module, node: ast.FunctionDef, launches: list[Launch]
+) -> Iterator[tuple[ast.expr, Finding]]:
+    """Each read, or the call of the helper that reads, with what is found of it."""
     for call in nodes_like(node, ast.Call):
         what = _read_back(module, call, launches)
         if what is None or is_diagnostic(module, node, call):
             continue
         if not is_size(module, node, call):
-            yield Finding(
-                module.index.range_of(call),
-                what + COPIES_BACK,
-                launches[0].kernel,
-                severity=_ADVICE if _is_returned(node, call) else None,
+            yield (
+                call,
+                Finding(
+                    module.index.range_of(call),
+                    what + COPIES_BACK,
+                    launches[0].kernel,
+                    severity=_ADVICE if _is_returned(node, call) else None,
+                ),
             )
 
 
@@ -110,7 +121,9 @@ def _is_returned(function: ast.FunctionDef, call: ast.Call) -> bool:
     return False
 
 
-def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> Iterator[Finding]:
+def _further_read_backs(
+    module: Module, host: str, launches: list[Launch]
+) -> Iterator[tuple[ast.expr, Finding]]:
     """Reads of what follows from a tensor of the launch, in conditions, and in helpers."""
     node = module.host_functions[host]
     for read in read_backs(module, host_graph_of(module, host)):
@@ -129,13 +142,16 @@ def _further_read_backs(module: Module, host: str, launches: list[Launch]) -> It
         is_result = isinstance(read.node, ast.Call) and _is_returned(node, read.node)
         if read.call is not None:
             related = (Related("called here", module.index.range_of(read.call)),)
-        yield Finding(
-            module.index.range_of(read.node),
-            read.what + read.why,
-            launches[0].kernel,
-            related,
-            # A short copy to the device waits for less.
-            severity=None if read.is_read and not is_result else _ADVICE,
+        yield (
+            read.node if read.call is None else read.call,
+            Finding(
+                module.index.range_of(read.node),
+                read.what + read.why,
+                launches[0].kernel,
+                related,
+                # A short copy to the device waits for less.
+                severity=None if read.is_read and not is_result else _ADVICE,
+            ),
         )
 
 
