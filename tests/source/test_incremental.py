@@ -97,6 +97,14 @@ TEXTS = [AWKWARD, *(path.read_text() for path in FILES if path.parent.name == "e
 PIECES = ["", "x", "\n", "\n\n", "(", ")", '"""', "'", "#", "    ", "@", ":", "\\\n", "é", "\f"]
 
 
+def test_a_backslash_before_a_blank_line_is_no_end_of_the_text() -> None:
+    text = "import triton\n\n\ndef one():\n    pass\n\n\ndef two():\n    pass\n"
+    parse_module(text, "joined.py")
+    edited = parse_module(text.replace("pass\n\n\n", "pass\n\\\n\n", 1), "joined.py")
+    assert edited.problems == ()
+    assert list(edited.host_functions) == ["one", "two"]
+
+
 @examples(120)
 @given(seed=st.integers(0, 1 << 30))
 def test_a_version_parsed_after_others_is_as_if_parsed_alone(seed: int) -> None:

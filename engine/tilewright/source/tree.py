@@ -164,6 +164,8 @@ class _Pieces:
     def _try(self, place: int, end: int) -> BaseException | None:
         run = self._segments[place:end]
         text = "\n".join(segment.text for segment in run)
+        if end < len(self._segments):
+            text += "\n"  # a backslash at the end of a line is an error at the end of a text only
         try:
             tree = parse_silently("\n" * (run[0].first - 1) + text)
             pieces = _distributed(run, tree.body, self._known.texts)

@@ -80,6 +80,8 @@ def _is_of_other_threads(store: Access, load: Access) -> bool:
     """A single place of a row is stored and the row is loaded, or the other way round."""
     written, read = _addends(store.pointer), _addends(load.pointer)
     common, one, two = written & read, written - read, read - written
+    if _is_own_place_of_all(one, two):
+        return True
     if len(common) < 2 or any(_has(v, "arange") for v in common):
         return False
     for single, spread in ((one, two), (two, one)):
@@ -88,6 +90,11 @@ def _is_of_other_threads(store: Access, load: Access) -> bool:
         if is_row and is_place and not any(_has(v, "arange") for v in single):
             return not _is_compared(next(iter(single)), store, load)
     return False
+
+
+def _is_own_place_of_all(written: set[Value], read: set[Value]) -> bool:
+    """``store(x + arange(0, N), ...)``, then ``load(x + pid)``: all places are stored, one is loaded."""
+    return [v.op for v in written] == ["arange"] and [v.op for v in read] == ["program_id"]
 
 
 def _is_compared(place: Value, store: Access, load: Access) -> bool:
