@@ -93,7 +93,7 @@ def _is_of_other_threads(store: Access, load: Access) -> bool:
 
 
 def _is_own_place_of_all(written: set[Value], read: set[Value]) -> bool:
-    """``store(x + arange(0, N), ...)``, then ``load(x + pid)``: all places are stored, one is loaded."""
+    """``store(x + arange(0, N), ...)``, then ``load(x + pid)``: one of all places is read back."""
     return [v.op for v in written] == ["arange"] and [v.op for v in read] == ["program_id"]
 
 
