@@ -107,3 +107,10 @@ def test_layouts_are_of_tensors_whose_strides_are_read() -> None:
     text = PRODUCT.replace("M, N, K, scale", "a.stride(0), a.stride(1), b.stride(0), scale")
     space = _space(text, "product")
     assert space.layouts(space.first) == {"a": (0, 1)}
+
+
+def test_a_tensor_of_five_axes_is_no_fault() -> None:
+    text = PRODUCT.replace("def product(", "def product(cache, ").replace(
+        "    M, K = a.shape", "    pages = cache.stride(4)\n    M, K = a.shape"
+    )
+    assert _space(text, "product").function == "product"

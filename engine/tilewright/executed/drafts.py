@@ -57,13 +57,18 @@ class Draft:
 
 @dataclass(frozen=True)
 class Space:
-    """All drafts of a function's calls."""
+    """All drafts of a function's calls.
+
+    Attributes:
+        plain_functions: functions of the file that launch no kernel, with their parameters.
+    """
 
     function: str
     parameters: tuple[Parameter, ...]
     choices: tuple[Choice, ...]
     lines: tuple[str, ...] = ()
     tiles: tuple[int, ...] = ()
+    plain_functions: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def first(self) -> Draft:
@@ -246,19 +251,21 @@ def space_of(
     parameters: tuple[Parameter, ...],
     lines: tuple[str, ...] = (),
     tiles: tuple[int, ...] = (),
+    plain_functions: tuple[tuple[str, tuple[str, ...]], ...] = (),
 ) -> Space:
     """What may be chosen for a call of a function; parameters with a default are left out.
 
     Args:
         lines: of the file.
         tiles: sizes that the function states and that may be those of tiles.
+        plain_functions: of the file, that launch no kernel, with their parameters.
     """
     given = [p for p in parameters if not p.has_default]
     tensors = [p for p in given if p.kind is Kind.TENSOR]
     shapes = {p.name: _own_shapes(p) for p in tensors}
-    shaped = [shapes[p.name][0] for p in tensors if p.is_shaped]
+    shaped = [shapes[p.name][0] for p in tensors if p.is_shaped and shapes[p.name]]
     for p in tensors:
-        if not p.is_shaped:
+        if not p.is_shaped or not shapes[p.name]:
             shapes[p.name] = _open_shapes(p, shaped)
     known = dict.fromkeys(
         axis for p in tensors for axes in shapes[p.name][:1] for axis in axes if axis != 1
@@ -274,7 +281,7 @@ def space_of(
         Choice("same", symbol, (None, *(o for o in symbols[:at])))
         for at, symbol in enumerate(symbols) if at
     ]  # fmt: skip
-    return Space(function, parameters, tuple(choices), lines, tiles)
+    return Space(function, parameters, tuple(choices), lines, tiles, plain_functions)
 
 
 def _own_shapes(p: Parameter) -> tuple[Axes, ...]:

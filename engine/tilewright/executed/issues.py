@@ -26,6 +26,7 @@ _IDS = {
     Wrong.LANES: "undefined_other",
     Wrong.TILES: "neutral_element",
     Wrong.LAYOUT: "stride_of_other_tensor",
+    Wrong.REFERENCE: "result_of_other_operator",
 }
 _CERTAIN = (Wrong.LAUNCH, Wrong.NAME)
 """What no other inputs would change."""
@@ -75,7 +76,7 @@ def _of_function(module: Module, tried: Tried) -> Iterator[Issue]:
             f"In Triton's interpreter, not on a GPU, {tried.function} with "
             f"{described(sighting.call)}: {sighting.fault.text}"
         )
-        text += "" if sighting.is_ordinary else _AT_ODD
+        text += "" if sighting.is_ordinary or sighting.fault.kind is Wrong.REFERENCE else _AT_ODD
         yield Issue(
             id=kind.id,
             stage=kind.stage,

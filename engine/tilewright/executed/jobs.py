@@ -68,7 +68,19 @@ def space_for(module: Module, function: HostFunction) -> Space:
     """The drafts of a function's calls."""
     parameters = parameters_of(module, function.node, skip=function.skip)
     lines = tuple(module.text.splitlines())
-    return space_of(function.name, parameters, lines, _tiles(function.node))
+    plain = tuple(_plain_functions(module))
+    return space_of(function.name, parameters, lines, _tiles(function.node), plain)
+
+
+def _plain_functions(module: Module) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Functions of the file's own scope that come to no launch and are no kernels."""
+    graph = call_graph(module)
+    kernels = {kernel.name for kernel in module.kernels}
+    own = (node for node in module.tree.body if isinstance(node, ast.FunctionDef))
+    for node in own:
+        is_plain = node.name not in kernels and not node.decorator_list
+        if is_plain and not _launches(graph, node.name):
+            yield node.name, tuple(argument.arg for argument in node.args.args)
 
 
 def _tiles(function: ast.FunctionDef) -> tuple[int, ...]:

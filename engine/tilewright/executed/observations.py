@@ -33,6 +33,7 @@ class Wrong(StrEnum):
     LANES = "lanes"
     TILES = "tiles"
     LAYOUT = "layout"
+    REFERENCE = "reference"
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,9 @@ def described(call: DraftedCall) -> str:
         if "shape" in one:
             axes = one.get("exchanged")
             stored = f", axes {axes[0]} and {axes[1]} stored in the other order" if axes else ""
-            parts.append(f"{name} of shape {one['shape']} ({one['dtype']}{stored})")
+            held = one.get("contents", "normal")
+            what = "" if held == "normal" or ":" in held else f", {held} values"
+            parts.append(f"{name} of shape {one['shape']} ({one['dtype']}{what}{stored})")
         else:
             parts.append(f"{name} = {one.get('dtype') or one.get('value')}")
     return ", ".join(parts)

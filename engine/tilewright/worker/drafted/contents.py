@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..messages.drafted import DraftedArgument
 
 _LEAST, _MOST = -8, 8
+_WIDE = 100.0
 
 
 def argument_of(name: str, argument: DraftedArgument) -> Any:
@@ -57,6 +58,16 @@ def _negative(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch
     return -_positive(shape, most, draw)
 
 
+def _wide(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch.Tensor:
+    """So large that the exponential of some is out of the range of 32 bits."""
+    return torch.randn(shape, generator=draw) * _WIDE
+
+
+def _steps(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch.Tensor:
+    """Multiples of a half: thresholds are among them."""
+    return (torch.randn(shape, generator=draw) * 2).round() / 2
+
+
 def _zeros(shape: tuple[int, ...], most: int, draw: torch.Generator) -> torch.Tensor:
     return torch.zeros(shape)
 
@@ -90,6 +101,8 @@ _FAMILIES: dict[str, Callable[[tuple[int, ...], int, torch.Generator], torch.Ten
     "normal": _normal,
     "positive": _positive,
     "negative": _negative,
+    "wide": _wide,
+    "steps": _steps,
     "zeros": _zeros,
     "below": _random_integers,
     "lengths": _lengths,

@@ -18,7 +18,7 @@ from ..loading import host_timeout, partial_import
 from ..memcheck import access_monitor, allocator_hooks, poison, redzones
 from ..memcheck.containment import ContainedWatch, contained
 from ..protocol import JobError
-from . import contents, errors
+from . import contents, deviations, errors
 from .variations import varied, with_tiles
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ _FAILURES = (
 )  # fmt: skip
 _TOLERANCES = {torch.float64: 1e-6, torch.float32: 2e-3, torch.float16: 2e-2, torch.bfloat16: 6e-2}
 _NARROW = 0.25
+_REFERENCES = 3.0
 Results = dict[str, Any]
 
 
@@ -87,10 +88,34 @@ class Runs:
                 error = errors.error_of(raised, self._path)
         seconds = time.perf_counter() - start
         with torch._C.DisableTorchFunction():
-            return self._run(call, made, given, returned, bands, watch) | {
+            found = self._run(call, made, given, returned, bands, watch) | {
                 "error": error, "seconds": seconds, "launches": dict(counts),
                 "configs": max(configs.values(), default=1),
             }  # fmt: skip
+        if error is None:
+            self._compare(call, made, returned, found)
+        return found
+
+    def _compare(self, call: DraftedCall, made: Results, returned: Any, found: DraftedRun) -> None:
+        """Add how far a call is from its reference, if it has one and that runs."""
+        reference = call.get("reference") or {}
+        try:
+            with torch.random.fork_rng(), host_timeout.limited(_REFERENCES * self._seconds):
+                if "operator" in reference:
+                    result = _main_result(returned, made, self._results[-1])
+                    told = (
+                        deviations.from_operator(reference, made, result)
+                        if result is not None else (None, False)
+                    )  # fmt: skip
+                elif "function" in reference:
+                    expected = _call_result(self._target(reference["function"]), call["arguments"],
+                                       _copies(made))  # fmt: skip
+                    told = deviations.from_function(reference["function"], expected, returned)
+                else:
+                    return
+        except _FAILURES:
+            return  # a reference that does not run says nothing
+        found["deviation"], found["agreed"] = told
 
     def _run(
         self, call: DraftedCall, made: Results, given: Results, returned: Any,
@@ -147,6 +172,22 @@ def _call_result(
     """Arguments by position come first; those named with "=" by keyword."""
     named = {name.removeprefix("="): given[name] for name in arguments if name.startswith("=")}
     return target(*(given[name] for name in arguments if not name.startswith("=")), **named)
+
+
+def _copies(given: Mapping[str, Any]) -> Results:
+    """The same values in memory of their own."""
+    return {
+        name: one.clone() if isinstance(one, torch.Tensor) else one for name, one in given.items()
+    }
+
+
+def _main_result(returned: Any, made: Results, results: Results) -> torch.Tensor | None:
+    """The first tensor that came back, else the only input that was changed."""
+    first = returned[0] if isinstance(returned, tuple | list) and returned else returned
+    if isinstance(first, torch.Tensor):
+        return first.detach()
+    changed = [one for name, one in results.items() if name.startswith("input ")]
+    return changed[0] if len(changed) == 1 and len(results) == 1 else None
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

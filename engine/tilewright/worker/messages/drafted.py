@@ -33,6 +33,15 @@ class Variation(TypedDict, total=False):
     config: int
 
 
+class Reference(TypedDict, total=False):
+    """What a call's result is compared with: an ``operator`` of torch with its ``roles`` (role:
+    name of the argument), or a ``function`` of the file with the same arguments."""
+
+    operator: str
+    roles: dict[str, str]
+    function: str
+
+
 class DraftedCall(TypedDict):
     """A call; ``like``: the number of an earlier one of the job whose results must be the same."""
 
@@ -40,6 +49,7 @@ class DraftedCall(TypedDict):
     arguments: dict[str, DraftedArgument]
     variation: NotRequired[Variation]
     like: NotRequired[int]
+    reference: NotRequired[Reference]
 
 
 class RunError(TypedDict):
@@ -71,9 +81,24 @@ class DraftedResult(TypedDict):
     elements: int
 
 
+class Deviation(TypedDict):
+    """One element of a result that is not the reference's, and how many are not.
+
+    ``of`` names the reference. Infinities and NaN are words, as JSON has no number for them.
+    """
+
+    of: str
+    at: list[int]
+    expected: str
+    found: str
+    wrong: int
+    elements: int
+
+
 class DraftedRun(TypedDict, total=False):
     """``changed``: inputs that hold something else afterwards; ``difference``: between the results
-    and those of the call that they must be ``like``."""
+    and those of the call that they must be ``like``; ``deviation``: from the reference, None where
+    there is none; ``agreed``: the reference could be computed and is the result."""
 
     error: RunError | None
     seconds: float
@@ -85,6 +110,8 @@ class DraftedRun(TypedDict, total=False):
     changed: list[str]
     results: list[DraftedResult]
     difference: str | None
+    deviation: Deviation | None
+    agreed: bool
 
 
 class DraftedRuns(TypedDict):
