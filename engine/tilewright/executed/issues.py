@@ -13,7 +13,7 @@ from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 from tilewright.worker.messages.drafted import RunError
 
-_IDS = {
+ISSUE_IDS = {
     Wrong.LAUNCH: "launch_arguments",
     Wrong.NAME: "undefined_name",
     Wrong.BROADCAST: "broadcast_mismatch",
@@ -70,7 +70,7 @@ def import_issue(module: Module, error: RunError) -> tuple[Issue, ...]:
 
 def _of_function(module: Module, tried: Tried) -> Iterator[Issue]:
     for sighting in _ordered(tried.sightings):
-        kind = taxonomy()[_IDS[sighting.fault.kind]]
+        kind = taxonomy()[ISSUE_IDS[sighting.fault.kind]]
         where, kernel = _place(module, tried.function, sighting)
         text = (
             f"In Triton's interpreter, not on a GPU, {tried.function} with "
