@@ -107,35 +107,37 @@ def _run(step: Step, plan: Plan, left_s: float) -> Outcome:
     limit_s = min(_LONGER * step.seconds + _MORE_S, left_s)
     print(f"== {step.name}: {step.feeds}; {limit_s:.0f} s at most", flush=True)
     began = time.monotonic()
+    process: subprocess.Popen[bytes] | None = None
     with (plan.out / f"{step.name}.log").open("wb") as log:
-        process = subprocess.Popen(
-            command_of(step, folder, rehearse=plan.rehearse),
-            cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-            env=_environment(folder), start_new_session=True,
-        )  # fmt: skip
         try:
-            became = _waited(process, began + limit_s, plan)
+            with _held() as came:
+                process = subprocess.Popen(
+                    command_of(step, folder, rehearse=plan.rehearse),
+                    cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                    env=_environment(folder), start_new_session=True,
+                )  # fmt: skip
+            became = STOPPED if came else _waited(process, began + limit_s, plan)
+        except KeyboardInterrupt:
+            became = STOPPED
         finally:
-            _end(process)
+            if process is not None:
+                _end(process)
     seconds = time.monotonic() - began
-    if became == DONE and process.returncode != 0:
+    if became == DONE and process is not None and process.returncode != 0:
         return Outcome(step.name, FAILED, seconds, f"exit code {process.returncode}")
     return Outcome(step.name, became, seconds)
 
 
 def _waited(process: subprocess.Popen[bytes], end: float, plan: Plan) -> str:
-    """Until a step has ended, or has to; packs meanwhile."""
-    try:
-        while True:
-            left_s = end - time.monotonic()
-            if left_s <= 0:
-                return LATE
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(min(left_s, _PACK_S))
-                return DONE
-            _pack(plan)
-    except KeyboardInterrupt:
-        return STOPPED
+    """Until a step has ended, or has to; packs meanwhile. An interrupt ends the wait."""
+    while True:
+        left_s = end - time.monotonic()
+        if left_s <= 0:
+            return LATE
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(min(left_s, _PACK_S))
+            return DONE
+        _pack(plan)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -209,6 +211,25 @@ def _nvidia_smi(*arguments: str) -> list[str]:
 
 def _device() -> list[str]:
     return _nvidia_smi("--query-gpu=name,driver_version,memory.used", "--format=csv,noheader")
+
+
+@contextlib.contextmanager
+def _held() -> Iterator[list[int]]:
+    """The signals that come meanwhile, which interrupt nothing.
+
+    An interrupt in the middle of a start would leave the new process running.
+    """
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    before = {one: signal.signal(one, note) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield came
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 @contextlib.contextmanager

@@ -159,6 +159,23 @@ def test_stopped_from_outside_it_keeps_what_there_is(tmp_path: Path, number: int
     assert packed(archive)["slow/part.json"] == "half"
 
 
+def test_an_interrupt_in_the_middle_of_a_start_leaves_no_process(
+    on_gpu: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *words: Any, **how: Any) -> None:
+            super().__init__(*words, **how)
+            begun.append(self)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(on_gpu.subprocess, "Popen", Interrupted)
+    steps = (step(on_gpu, "slow", SLOW), step(on_gpu, "next", WRITES))
+    assert became(on_gpu.run_all(steps, on_gpu.Plan(tmp_path, gpus=1))) == {"slow": "stopped"}
+    assert [one.poll() is not None for one in begun] == [True]
+
+
 def test_every_step_names_files_that_are_there(on_gpu: ModuleType) -> None:
     root = BENCHMARKS.parent
     for one in on_gpu.STEPS:

@@ -16,9 +16,11 @@ from reports import (
     sampled,
 )
 from reviewed import (
+    AUTHORS,
     BLIND,
     CORRECTNESS,
     DRAWN,
+    FURTHER,
     KEPT_BACK,
     NEWEST,
     PERFORMANCE,
@@ -70,7 +72,10 @@ corrected in the detectors before the third was looked at, and what is in the th
 it was reported at first sight. What was found wrong in `drawn_packages.yaml` was corrected before
 `kept_back_packages.yaml`, the other half of the same repositories, was looked at; 8 of its 9 wrong
 reports are in copies of Triton's own tests. Advice (severity 2 and less) counts like the rest;
-the last list and `newest_packages.yaml` have none.
+`kept_back_packages.yaml` and `newest_packages.yaml` have none. The last two are of repositories of
+single authors, whose kernels hold more faults than those of packages: the shares of different lists
+cannot be compared. Without the kernels that language models wrote, 20 of 24 reports of wrong
+results in the last list are right, 2 debatable and 2 wrong.
 
 """
 _LISTS = (
@@ -81,6 +86,8 @@ _LISTS = (
     ("`newest_packages.yaml`, at first sight", NEWEST),
     ("`drawn_packages.yaml`, at first sight", DRAWN),
     ("`kept_back_packages.yaml`, at first sight", KEPT_BACK),
+    ("`author_packages.yaml`, at first sight", AUTHORS),
+    ("`further_author_packages.yaml`, at first sight", FURTHER),
 )
 
 

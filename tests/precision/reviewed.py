@@ -22,6 +22,8 @@ UNSEEN = FOLDER / "unseen_packages.yaml"
 NEWEST = FOLDER / "newest_packages.yaml"
 DRAWN = FOLDER / "drawn_packages.yaml"
 KEPT_BACK = FOLDER / "kept_back_packages.yaml"
+AUTHORS = FOLDER / "author_packages.yaml"
+FURTHER = FOLDER / "further_author_packages.yaml"
 
 
 class Verdict(StrEnum):

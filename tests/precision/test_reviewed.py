@@ -9,9 +9,11 @@ from pydantic import ValidationError
 from rates import rate
 from reports import AT_LEAST_OF_EACH, SAMPLED, Found, Report, about_correctness, found_in, sampled
 from reviewed import (
+    AUTHORS,
     BLIND,
     CORRECTNESS,
     DRAWN,
+    FURTHER,
     KEPT_BACK,
     NEWEST,
     PERFORMANCE,
@@ -93,7 +95,9 @@ def test_a_malformed_review_is_refused(tmp_path: Path, change: dict[str, object]
 
 
 @pytest.mark.parametrize(
-    "path", [SEEN, TEN, BLIND, UNSEEN, NEWEST, DRAWN, KEPT_BACK], ids=lambda path: path.stem
+    "path",
+    [SEEN, TEN, BLIND, UNSEEN, NEWEST, DRAWN, KEPT_BACK, AUTHORS, FURTHER],
+    ids=lambda path: path.stem,
 )
 def test_lists_of_other_repositories_judge_each_report_once(path: Path) -> None:
     judged = judgements(read_reviews(path))
