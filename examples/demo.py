@@ -166,7 +166,7 @@ def _summary(views: Iterable[ResultView]) -> None:
         "example", "found", "fixed", "tried", "kept", "verified as", "speed-up", title="Summary"
     )
     for view in views:
-        counts = (len(view.issues), view.fixed, len(view.trials), view.kept)
+        counts = (len(view.issues), view.fixed, len(view.trials), view.kept_trials)
         level = view.level if view.changed else "unchanged"
         table.add_row(Path(view.path).name, *map(str, counts), level, view.speedup)
     OUT.print(table)
