@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +108,17 @@ def _long_file() -> str:
 Edit = Callable[[str, int], str]
 
 
+def _analyzed(text: str) -> None:
+    analyze(parse_module(text, "long.py"))
+
+
 def _latency(text: str, edit: Edit, strokes: int) -> dict[str, Any]:
     """Each stroke edits the text that the stroke before left."""
     samples, controls = [], []
     for stroke in range(strokes + WARM_UP):
         text = edit(text, stroke)
-        controls.append(_timed(lambda text=text: ast.parse(text)))
-        samples.append(_timed(lambda text=text: analyze(parse_module(text, "long.py"))))
+        controls.append(_timed(partial(ast.parse, text)))
+        samples.append(_timed(partial(_analyzed, text)))
     return {
         "ours_ms": _quantiles([s * 1e3 for s in samples[WARM_UP:]]),
         "ast_parse_ms": _quantiles([c * 1e3 for c in controls[WARM_UP:]]),

@@ -30,6 +30,7 @@ from tilewright.devices.opening import open_device  # noqa: E402
 from tilewright.evaluation.cascade import Cascade  # noqa: E402
 from tilewright.evaluation.workbench import Workbench  # noqa: E402
 from tilewright.problems.loading import load_problem  # noqa: E402
+from tilewright.worker.messages.jobs import ProbeJob  # noqa: E402
 
 os.environ["TILEWRIGHT_SERVICE"] = "0"  # processes below this one are counted
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -72,7 +73,8 @@ def verdict(name: str, source: Path, spec: Path, text: str) -> dict[str, Any]:
             bench = Workbench(device, problem, source, Path(scratch), 1)
             original = source.read_text("utf-8")
             cascade = Cascade(original, str(source), bench, None)
-            device.run({"kind": "probe"}, 120.0)  # torch and triton are imported by then
+            probe: ProbeJob = {"kind": "probe"}
+            device.run(probe, 120.0)  # torch and triton are imported by then
             start, begin = _cpu_seconds(), time.monotonic()
             found = cascade.judge(text, original)
             wall, cpu = time.monotonic() - begin, _cpu_seconds() - start

@@ -11,6 +11,7 @@ a good one. One line each.
 from __future__ import annotations
 
 import ctypes
+import io
 import json
 import os
 import signal
@@ -19,12 +20,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 import triton
 import triton.language as tl
 
+from tilewright.worker.messages.envelope import Job
 from tilewright.worker.sandbox import (
     capabilities,
     cgroups,
@@ -38,7 +40,7 @@ from tilewright.worker.sandbox import (
 )
 
 HERE = str(Path(__file__).resolve())
-JOB = {"kind": "run", "module": HERE, "device": "cuda:0"}
+JOB: Job[Any] = cast("Job[Any]", {"kind": "run", "module": HERE, "device": "cuda:0"})
 
 
 @triton.jit
@@ -187,6 +189,7 @@ def capped() -> str:
 
 
 def main() -> None:
+    assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(line_buffering=True)
     print(os.uname(), "uid", os.getuid(), "torch", torch.__version__, triton.__version__)
     print("landlock", landlock.abi(), "may leave the network", network_namespace.can_leave())

@@ -144,7 +144,7 @@ def layernorms() -> Iterator[Case]:
 
     def welford(x: torch.Tensor) -> torch.Tensor:
         mean, spread, seen = torch.zeros_like(x[:, :1]), torch.zeros_like(x[:, :1]), 0
-        for block in x.split(64, 1):
+        for block in torch.split(x, 64, 1):
             width = block.shape[1]
             own = block.mean(1, keepdim=True)
             spread += ((block - own) ** 2).sum(1, keepdim=True)
@@ -172,7 +172,7 @@ def layernorms() -> Iterator[Case]:
 def sums() -> Iterator[Case]:
     def lanes(x: torch.Tensor) -> torch.Tensor:
         total = torch.zeros(x.shape[0], 128, device=x.device, dtype=x.dtype)
-        for block in x.split(128, 1):
+        for block in torch.split(x, 128, 1):
             total += block
         return total.sum(1)
 

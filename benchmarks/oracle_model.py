@@ -68,7 +68,7 @@ from tilewright.strategies.advice import Adviser  # noqa: E402
 from tilewright.strategies.model import Trial  # noqa: E402
 from tilewright.strategies.observer import Silent  # noqa: E402
 from tilewright.strategies.optimize import OptimizeRequest, OriginalFailsError  # noqa: E402
-from tilewright.strategies.verdict import Verdict  # noqa: E402
+from tilewright.strategies.verdict import Verdict, decide  # noqa: E402
 
 TRIES = 5
 BUDGET = 64
@@ -184,7 +184,7 @@ def model_alone(stage: str) -> Iterator[None]:
 @contextlib.contextmanager
 def timed_by_table(gains: Mapping[str, float]) -> Iterator[None]:
     """The oracle's table in the place of a clock: what is correct there is faster or is not."""
-    judge, decide = Cascade.judge, staged.decide
+    judge = Cascade.judge
 
     def timed(self: Cascade, text: str, baseline: str, **options: Any) -> Evaluation:
         found = judge(self, text, baseline, **options)

@@ -17,9 +17,9 @@ from tilewright.devices.model import Device
 from tilewright.devices.opening import open_device
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.loading import load_problem
+from tilewright.profiling.measurement import counters_job
 from tilewright.profiling.profilers import profilers_for
 from tilewright.profiling.run import profile_source
-from tilewright.serialize import dump
 
 EXAMPLES_DIR = Path(__file__).parents[1] / "examples"
 EXAMPLES = ("softmax", "matmul", "layernorm", "linear_gelu")
@@ -63,12 +63,7 @@ def _profile(name: str, device: Device, scratch: Path, out: Path, *, raw: bool) 
 def _raw(name: str, bench: Workbench, device: Device, out: Path, text: str) -> None:
     target = device.info.target
     for profiler in profilers_for(target.backend if target else ""):
-        job = bench.job("counters", text) | {
-            "case": dump(bench.problem.compiled_cases()[0]),
-            "seed": bench.seed,
-            "device": device.info.id,
-            "tool": profiler.tool(),
-        }
+        job = counters_job(bench, text, bench.problem.compiled_cases()[0], profiler)
         began = time.perf_counter()
         outcome = bench.run(job, 60.0)
         seconds = time.perf_counter() - began

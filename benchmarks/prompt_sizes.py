@@ -79,7 +79,7 @@ def composed(most: int | None = None) -> list[Stages]:
         *sorted(ROOT.glob("examples/*.yaml")),
         *sorted(ROOT.glob("benchmarks/replies/*.yaml")),
     )
-    found = []
+    found: list[Stages] = []
     for known in map(briefing, specs[:most]):
         stages = [s for s in DEFAULT_ORDER if any(i.stage is s for i in known.issues)]
         found.append([tried(known, stage) for stage in stages])

@@ -256,7 +256,7 @@ def _line(issue: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _again_slower(row: Mapping[str, Any]) -> bool:
-    return row.get("again", {}).get("effect") == Effect.SLOWER.value
+    return bool(row.get("again", {}).get("effect") == Effect.SLOWER.value)
 
 
 def _claims(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -87,14 +87,14 @@ def _time_once(
     run: Callable[..., torch.Tensor], inputs: Sequence[torch.Tensor], flush: torch.Tensor
 ) -> float:
     """Between events on the stream; the flush keeps the GPU busy while the call is enqueued."""
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
     for _ in range(FLUSHES):
         flush.zero_()
     start.record()
     run(*inputs)
     end.record()
     end.synchronize()
-    return 1e3 * start.elapsed_time(end)
+    return float(1e3 * start.elapsed_time(end))
 
 
 if __name__ == "__main__":

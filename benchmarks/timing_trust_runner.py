@@ -46,7 +46,7 @@ class Runner:
             for reply in self._buffer.feed(data):
                 if "error" in reply:
                     raise RuntimeError(reply["error"])
-                return reply
+                return dict(reply)
 
     def close(self) -> None:
         """End it and wait."""

@@ -229,8 +229,8 @@ def verify_one(number: int, device: str, began: float) -> dict[str, Any]:
     marks["problem"] = time.time() - began
     with device_for(device, None) as opened:
         marks["device"] = time.time() - began
-        problem = sized(problem, opened, path, original)
-        subject = Subject(original, text, path, path, problem)
+        fitting = sized(problem, opened, path, original)
+        subject = Subject(original, text, path, path, fitting)
         judged = judge(subject, opened, opened.info.target, 11, StreamFormat.TEXT)
         marks["judged"] = time.time() - began
     marks["closed"] = time.time() - began

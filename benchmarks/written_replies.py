@@ -220,7 +220,8 @@ def loop_row(name: str, result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_of(trial: Mapping[str, Any], opening: str) -> bool:
-    return trial["proposer"].startswith("model") and trial["rationale"].startswith(opening)
+    by_model = str(trial["proposer"]).startswith("model")
+    return by_model and str(trial["rationale"]).startswith(opening)
 
 
 def _figures(speedup: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def _optimize(path: Path, options: argparse.Namespace) -> Mapping[str, Any] | No
             elif event["event"] == "trial":
                 _show_trial(path.name, event["trial"])
             elif event["event"] == "result":
-                return event["result"]
+                return dict(event["result"])
             elif event["event"] == "error":
                 OUT.print(f"{path.name}: {event['message']}", style="red", markup=False)
     return None

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from bootstrap import Estimate, estimate, ratio_of_medians
 from finding import Curve, Evidence, Figure, Finding, Panel, Table, median, quartiles
 from landscapes import Landscape, drifted, landscape
-from transfer import Arm, Run, Snapshot, banked, search
+from transfer import Arm, Run, banked, search
+
+from tilewright.memory.bank import Snapshot
 
 STORED = True
 MOVES, BUDGET, LEARNING, FAILS = 24, 160, 320, 0.4

@@ -15,6 +15,7 @@ from tilewright.search.spec import BeamSpec, StrategySpec
 
 STORED = True
 KINDS: tuple[Kind, ...] = ("independent", "valley", "deceptive")
+BEAM_GAINS: tuple[tuple[Kind, float], ...] = (("valley", 0.6), ("deceptive", 0.7))
 EVALUATIONS = 160
 FAILS = 0.4
 HINTED = 30
@@ -133,7 +134,7 @@ def evidence(size: str) -> Evidence:
     every = {kind: runs(kind, landscapes, seeds) for kind in KINDS}
     findings = (
         _greedy_kept(every["independent"]),
-        *(_beam_gains(every[kind], asked) for kind, asked in (("valley", 0.6), ("deceptive", 0.7))),
+        *(_beam_gains(every[kind], asked) for kind, asked in BEAM_GAINS),
         *(_diversity(every[kind]) for kind in KINDS),
         _hints(min(landscapes, HINTED)),
     )

@@ -26,6 +26,7 @@ from tilewright.memory.pairs import issue_of
 from tilewright.memory.run_memory import RunMemory
 from tilewright.memory.signature import signature_of
 from tilewright.rewrites import all_rewrites
+from tilewright.search.idea_source import IdeaSource
 from tilewright.search.loop import Outcome
 from tilewright.search.node import Idea, Node
 from tilewright.search.spec import StrategySpec
@@ -92,7 +93,7 @@ class Search:
         """Search; ideas are weighed by what is remembered where ``weighs``."""
         moves = Named(self.kernel)
         remembered = Remembered(self.memory, self._query, [moves])
-        sources = [remembered, moves] if weighs else [moves]
+        sources: list[IdeaSource] = [remembered, moves] if weighs else [moves]
         return table_search(
             self.kernel, spec, seed, BUDGET, sources=sources, report=self._learn
         )  # fmt: skip

@@ -107,7 +107,7 @@ def _judged_times() -> dict[str, Rounds]:
 
 def _comparable(found: Mapping[str, Rounds]) -> dict[str, Rounds]:
     """Kernels with shapes enough, each with the settings that were timed at all of them."""
-    kept = {}
+    kept: dict[str, Rounds] = {}
     for kernel, shapes in found.items():
         common = set.intersection(*(set(settings) for settings in shapes.values()))
         if len(shapes) >= _LEAST_SHAPES and len(common) >= _LEAST_SETTINGS:

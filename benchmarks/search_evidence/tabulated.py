@@ -140,7 +140,7 @@ class Table:
         for sites, setting in self.points[text]:
             for point, name, kind, stage in self._next(sites, setting):
                 other = self.unit.points.get(point)
-                if other in self.points and other not in seen:
+                if other is not None and other in self.points and other not in seen:
                     seen.add(other)
                     yield Move(name, kind, stage, other)
 

@@ -110,14 +110,19 @@ def _share_cache(job: ProfileJob | CountersJob, bench: Workbench, text: str) -> 
         job["cache"] = bench.cache_of(text)
 
 
-def _reading(bench: Workbench, text: str, case: Case, profiler: Profiler) -> Reading:
+def counters_job(bench: Workbench, text: str, case: Case, profiler: Profiler) -> CountersJob:
+    """The job that calls a version of the kernels once in a profiler."""
     job: CountersJob = {
         "kind": "counters", "module": str(bench.place(text)), "entry": bench.entry,
         "inputs_from": bench.inputs_from, "case": dump(case), "seed": bench.seed,
         "device": bench.device.info.id, "tool": profiler.tool(),
     }  # fmt: skip
     _share_cache(job, bench, text)
-    outcome = bench.run(job, _COUNTERS_TIMEOUT_S)
+    return job
+
+
+def _reading(bench: Workbench, text: str, case: Case, profiler: Profiler) -> Reading:
+    outcome = bench.run(counters_job(bench, text, case, profiler), _COUNTERS_TIMEOUT_S)
     if outcome.status is not JobStatus.OK:
         return Reading(notes=(f"no counters: {explain(outcome)}",))
     return profiler.read(outcome.value)
