@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.executed.drafts import Space
 from tilewright.executed.extents import odd, ordinary
-from tilewright.executed.jobs import host_functions, space_for
+from tilewright.executed.jobs import spaces
 from tilewright.executed.parameters import Kind, parameters_of
 from tilewright.source import parse_module
 
@@ -30,7 +30,7 @@ def product(a, b, idx, scale: float, causal=False):
 
 def _space(text: str, name: str) -> Space:
     module = parse_module(text)
-    return next(space_for(module, f) for f in host_functions(module) if f.name == name)
+    return next(space for space in spaces(module) if space.function == name)
 
 
 def test_axes_of_one_name_have_one_extent() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from tilewright.executed.jobs import host_functions, space_for
+from tilewright.executed.jobs import spaces
 from tilewright.executed.observations import Wrong
 from tilewright.executed.search import Tried, tried
 from tilewright.source import parse_module
@@ -33,8 +33,8 @@ def _run(fails: Callable[[Shapes], DraftedRun]) -> Tried:
         return [{"launches": {"kernel": 1}, "error": None, **fails(one)} for one in shapes]
 
     module = parse_module(TEXT)
-    (function,) = host_functions(module)
-    return tried(space_for(module, function), answered)
+    (space,) = spaces(module)
+    return tried(space, answered)
 
 
 def _outside(name: str) -> DraftedRun:

@@ -64,12 +64,13 @@ def _is_applied(module: Module, owner: str) -> bool:
     return False
 
 
-def space_for(module: Module, function: HostFunction) -> Space:
-    """The drafts of a function's calls."""
-    parameters = parameters_of(module, function.node, skip=function.skip)
+def spaces(module: Module) -> Iterator[Space]:
+    """The drafts of the calls of each of its host functions."""
     lines = tuple(module.text.splitlines())
     plain = tuple(_plain_functions(module))
-    return space_of(function.name, parameters, lines, _tiles(function.node), plain)
+    for function in host_functions(module):
+        parameters = parameters_of(module, function.node, skip=function.skip)
+        yield space_of(function.name, parameters, lines, _tiles(function.node), plain)
 
 
 def _plain_functions(module: Module) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -108,7 +109,7 @@ def all_tried(module: Module, path: str, device: Device) -> list[Tried]:
         NotImportedError: importing the file fails.
     """
     run = runner(path, device)
-    return [tried(space_for(module, function), run) for function in host_functions(module)]
+    return [tried(space, run) for space in spaces(module)]
 
 
 def runner(path: str, device: Device) -> Run:

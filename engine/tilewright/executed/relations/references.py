@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.executed import extents
 from tilewright.executed.observations import Fault, Reached, Run, Sighting, Wrong, reached
-from tilewright.executed.operators import bare_name, operator_of
+from tilewright.executed.operator_names import bare_name, operator_of
 from tilewright.executed.relations.model import SoundDraft
 from tilewright.worker.messages.drafted import DraftedCall, DraftedRun, Reference
 

@@ -12,7 +12,7 @@ import torch
 
 from ..inputs import tensor_files
 from ..protocol import JobError
-from . import operators
+from .readings import readings
 
 if TYPE_CHECKING:
     from ..messages.drafted import Deviation, Reference
@@ -28,7 +28,7 @@ def from_operator(reference: Reference, made: Mapping[str, Any], result: torch.T
     """A result against all readings of an operator; the nearest one is named where none agrees."""
     values = {role: _wide(made[name]) for role, name in reference["roles"].items()}
     found: list[tuple[float, Deviation]] = []
-    for name, one in operators.readings(reference["operator"], values):
+    for name, one in readings(reference["operator"], values):
         if one.shape != result.shape:
             continue
         if name == "torch.argmax":

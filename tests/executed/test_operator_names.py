@@ -2,8 +2,8 @@
 
 import pytest
 
-from tilewright.executed.jobs import host_functions, space_for
-from tilewright.executed.operators import bare_name, operator_of
+from tilewright.executed.jobs import spaces
+from tilewright.executed.operator_names import bare_name, operator_of
 from tilewright.source import parse_module
 
 HEAD = """import torch
@@ -25,9 +25,8 @@ def {signature}:
     return y
 """
     module = parse_module(text)
-    (function,) = host_functions(module)
-    space = space_for(module, function)
-    found = operator_of(function.name, space.parameters)
+    (space,) = spaces(module)
+    found = operator_of(space.function, space.parameters)
     return None if found is None else (found.name, found.is_sure)
 
 

@@ -12,7 +12,7 @@ class Operator:
     """An operator that the worker can compute.
 
     Attributes:
-        name: in ``worker/drafted/operators.py``.
+        name: in ``worker/drafted/readings.py``.
         roles: which parameter has which role, by role.
         is_sure: the name alone states the operator; otherwise a call must agree with a reading of
             it before another one may differ.
