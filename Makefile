@@ -70,7 +70,8 @@ test-light: ## the fast tests that may differ without torch and triton, in such 
 
 test-slow: corpora ray ## wheel and environment tests, long runs
 	$(BIN)/python -m pytest -n $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder \
-	  --hypothesis-profile=$(PROFILE) -m "(slow or hypothesis) and not gpu and not browser"
+	  --hypothesis-profile=$(PROFILE) -m "(slow or hypothesis) and not gpu and not browser" \
+	  $(addprefix tests/,$(ONLY)) $(addprefix --ignore=tests/,$(LEFT_OUT))
 
 ray: $(RAY_STAMP) ## Ray (79 MB), for the slow tests of clusters
 

@@ -76,13 +76,15 @@ def units(home: Path) -> list[tuple[str, str, int, bool]]:
         ).fetchall()
 
 
+SEARCHES = (
+    ("staged", len(sample(range(10), 16))),
+    ("beam", len(sample(range(3), 8))),
+    ("grid", len(sample(range(3), 8))),
+)
+
+
 @pytest.mark.parametrize(
-    ("strategy", "kills"),
-    [
-        ("staged", len(sample(range(10), 16))),
-        ("beam", len(sample(range(3), 8))),
-        ("grid", len(sample(range(3), 8))),
-    ],
+    ("strategy", "kills"), sample(SEARCHES, 12, kind=lambda case: case[0] == "staged")
 )
 def test_killed_several_times_it_resumes_loses_nothing_and_leaves_no_orphan(
     bed: tuple[list[str], dict[str, str], str], tmp_path: Path, strategy: str, kills: int

@@ -114,11 +114,12 @@ class Bed:
     def watched(self, engine: int) -> Iterator[Watch]:
         """Look for the key all the time, in the end once more in every file."""
         watch, done = Watch(), threading.Event()
+        searched: dict[Path, tuple[int, int]] = {}
 
         def look() -> None:
             while not done.wait(_EVERY_S):
                 self._search_processes(watch, engine)
-                self._search_files(watch, self.folder / "scratch")
+                self._search_files(watch, self.folder / "scratch", searched)
 
         thread = threading.Thread(target=look, daemon=True)
         thread.start()
@@ -127,7 +128,7 @@ class Bed:
         finally:
             done.set()
             thread.join()
-            watch.files = self._search_files(watch, self.folder)
+            watch.files = self._search_files(watch, self.folder, {})
 
     def processes(self) -> dict[int, bytes]:
         """Live processes that carry the mark: pid to environment."""
@@ -178,14 +179,22 @@ class Bed:
             time.sleep(0.01)
         return False
 
-    def _search_files(self, watch: Watch, folder: Path) -> int:
+    def _search_files(
+        self, watch: Watch, folder: Path, searched: dict[Path, tuple[int, int]]
+    ) -> int:
+        """Search what was written since it was ``searched``: when (ns) and how large it was."""
         files = 0
         # Folders disappear while this looks at them, which os.walk passes over.
         paths = (Path(at, name) for at, _, names in os.walk(folder) for name in names)
         for path in paths:
             with contextlib.suppress(OSError):
-                if path.is_file() and path.stat().st_size <= _MOST_BYTES:
-                    files += 1
+                written = path.stat()
+                version = (written.st_mtime_ns, written.st_size)
+                if not path.is_file() or written.st_size > _MOST_BYTES:
+                    continue
+                files += 1
+                if searched.get(path) != version:
+                    searched[path] = version
                     if KEY.encode() in path.read_bytes():
                         watch.leaks.add(str(path))
         return files

@@ -16,8 +16,8 @@ from bed import Bed
 from each import sample
 from scripted_server import ServerProcess, serve_process
 
-KILLS = len(sample(range(25), 20))
-IN_A_CALL = len(sample(range(10), 20))
+KILLS = len(sample(range(25), 32))
+IN_A_CALL = len(sample(range(10), 32))
 DELAY_S = 0.4
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
