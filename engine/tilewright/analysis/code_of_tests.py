@@ -9,6 +9,7 @@ results are wrong stay as they are.
 """
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePath
@@ -17,6 +18,7 @@ from tilewright.analysis.model import Issue
 from tilewright.analysis.nodes import nodes_of
 from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Module
+from tilewright.source.node_memo import per_text
 
 _ADVICE = 1
 _DEPENDS_ON_LAUNCH = frozenset(
@@ -41,12 +43,12 @@ _DEPTH = 3
 def weighed(module: Module, issues: Iterable[Issue]) -> list[Issue]:
     """Issues without those of speed in host code of tests; others may be advice there."""
     whole = is_test_file(module.path)
-    spans = () if whole else tuple(_spans(module.tree.body))
+    tests = None if whole else _Tests(module)
     is_refused = whole and any(map(module.lookup.says, _REFUSALS))
     found = []
     for issue in issues:
         line = issue.range.line
-        is_tested = whole or any(first <= line <= last for first, last in spans)
+        is_tested = tests is None or tests.cover(line)
         is_on_purpose = is_refused and module.kernel_at(line) is not None
         if is_tested and (is_on_purpose or issue.id in _DEPENDS_ON_LAUNCH):
             found.append(replace(issue, severity=min(issue.severity, _ADVICE)))
@@ -70,7 +72,32 @@ def _is_of_speed(issue: Issue) -> bool:
     return issue.stage is not Stage.CORRECTNESS and issue.severity < _WRONG_RESULT
 
 
-def _spans(body: list[ast.stmt]) -> Iterator[tuple[int, int]]:
+class _Tests:
+    """The lines of a file's tests; only statements that are asked about are read."""
+
+    def __init__(self, module: Module) -> None:
+        self._body = module.tree.body
+        self._starts = [statement.lineno for statement in self._body]
+
+    def cover(self, line: int) -> bool:
+        """Whether a 1-based line is in a test."""
+        for place in range(bisect_right(self._starts, line) - 1, -1, -1):
+            below = line - self._starts[place]
+            if any(first <= below <= last for first, last in _spans_within(self._body[place])):
+                return True
+            if below:  # Statements above end before this one begins.
+                return False
+        return False
+
+
+@per_text
+def _spans_within(statement: ast.stmt) -> tuple[tuple[int, int], ...]:
+    """The lines of tests in a statement, counted from its first."""
+    spans = _spans((statement,))
+    return tuple((first - statement.lineno, last - statement.lineno) for first, last in spans)
+
+
+def _spans(body: Iterable[ast.stmt]) -> Iterator[tuple[int, int]]:
     """First and last line of each: functions, classes, and what runs as a script only."""
     for statement in body:
         if _is_test(statement):

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tilewright.source.node_memo import per_text
+
 _MUTATORS = frozenset(
     ("append", "extend", "insert", "update", "remove", "pop", "clear", "add", "sort", "reverse")
 )
@@ -66,8 +68,7 @@ def touches(statement: ast.stmt) -> Iterator[Touch]:
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return
     plain = dict(_plainly_assigned(statement))
-    names = dict.fromkeys(_changed(statement))
-    for name in names:
+    for name in _changed_names(statement):
         yield Touch(name, statement, plain.get(name))
 
 
@@ -79,6 +80,11 @@ def _plainly_assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
                     yield target.id, value
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
             yield name, value
+
+
+@per_text
+def _changed_names(statement: ast.stmt) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_changed(statement)))
 
 
 def _changed(statement: ast.stmt) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tilewright.source.environment import Touch, touches
 from tilewright.source.tree import Piece
 
+_PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 _LAUNCHING = frozenset(("run", "warmup"))
 _LAUNCH = re.compile(r"\](?:\s|\\)*\(|\.\s*(?:run|warmup)\s*\(")
 
@@ -44,7 +45,7 @@ def facts_of(piece: Piece) -> Facts:
     """The facts of a piece; gathered once."""
     known = piece.memo.get("facts")
     if not isinstance(known, Facts):
-        known = _moved(piece) or _gather(piece.body)
+        known = _moved(piece) or _plain_facts(piece.body) or _gather(piece.body)
         piece.memo["facts"] = known
         piece.moves[_holds_only_itself] = _holds_only_itself(known, piece)
     return known
@@ -62,6 +63,16 @@ def _moved(piece: Piece) -> Facts | None:
     if not piece.moves.get(_holds_only_itself) or not isinstance(node, ast.FunctionDef):
         return None
     return Facts((Function(node.name, node, None, None, True),), (), (), ())
+
+
+def _plain_facts(body: Sequence[ast.stmt]) -> Facts | None:
+    """The facts of a statement at module level that has no statements in it."""
+    only = body[0] if len(body) == 1 else None
+    if isinstance(only, ast.Import | ast.ImportFrom):
+        return Facts((), ((0, only),), (), ())
+    if isinstance(only, _PLAIN):
+        return Facts((), (), tuple(touches(only)), ())
+    return None
 
 
 @dataclass(frozen=True)

@@ -268,9 +268,11 @@ class Finder:
             return seen
         found = self._see_again(piece) or self._see_first(piece)
         piece.memo["kernels"] = found
-        places = {f.node: place for place, f in enumerate(facts_of(piece).functions)}
-        numbers = tuple(places[kernel.node] for kernel in found.kernels)
-        piece.moves["kernels"] = _Movable(self._era, piece.first, found.kernels, numbers)
+        known = piece.moves.get("kernels")
+        if found.kernels or not isinstance(known, _Movable) or known.era is not self._era:
+            places = {f.node: place for place, f in enumerate(facts_of(piece).functions)}
+            numbers = tuple(places[kernel.node] for kernel in found.kernels)
+            piece.moves["kernels"] = _Movable(self._era, piece.first, found.kernels, numbers)
         return found
 
     def _see_again(self, piece: Piece) -> _Seen | None:
@@ -302,8 +304,9 @@ class Finder:
     def _new_entry(
         self, piece: Piece, nodes: frozenset[ast.FunctionDef], kernels: Sequence[Kernel]
     ) -> _Seen:
-        functions = facts_of(piece).functions
-        hosts = tuple(function for function in functions if not _is_in_kernel(function, nodes))
+        hosts = facts_of(piece).functions
+        if nodes:
+            hosts = tuple(function for function in hosts if not _is_in_kernel(function, nodes))
         return _Seen(self._era, nodes, tuple(kernels), hosts, *_outer_text(piece, nodes))
 
     def languages(self) -> frozenset[Language]:
@@ -355,6 +358,8 @@ class Finder:
         known = piece.moves.get("launches")
         if not isinstance(known, _Launching) or known.era is not self._era:
             return None
+        if not known.launches:
+            return known
         lines = piece.first - known.first
         launches = []
         for launch, number in zip(known.launches, known.calls, strict=True):

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 from tilewright.python_syntax import parse_silently
 
+N = TypeVar("N", bound=ast.AST)
 _FIND = "tilewright_late"
 _LOCK = RLock()
 
@@ -85,6 +86,25 @@ def late_function(text: str, first: int, shape: Shape) -> LateFunction:
     node.end_lineno, node.end_col_offset = first + shape.end_line, shape.end_column
     make_late(node, partial(_parsed, text, first))
     return node
+
+
+def moved_copy(node: N, lines: int) -> N:
+    """The same node so many lines below. Nodes without fields, as contexts, have no place."""
+    copy = node.__class__.__new__(node.__class__)
+    fields = copy.__dict__
+    fields.update(node.__dict__)
+    for name in node._fields:
+        value = fields.get(name)
+        if isinstance(value, list):
+            fields[name] = [
+                moved_copy(part, lines) if isinstance(part, ast.AST) else part for part in value
+            ]
+        elif isinstance(value, ast.AST) and value._fields:
+            fields[name] = moved_copy(value, lines)
+    if "lineno" in fields:
+        fields["lineno"] += lines
+        fields["end_lineno"] += lines
+    return copy
 
 
 def _parsed(text: str, first: int) -> Mapping[str, Any]:

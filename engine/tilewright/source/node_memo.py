@@ -34,8 +34,9 @@ def text_memo_of(statement: ast.stmt) -> dict[object, Any]:
 
     It holds no nodes and no lines: versions of a file share it where the statement has only moved.
     """
-    memo = memo_of(statement)
-    return cast("dict[object, Any]", memo.get(_OF_TEXT, memo))
+    # Asked several times for each statement at each edit.
+    memo: dict[object, Any] = statement.__dict__.get(_PLACE) or memo_of(statement)
+    return memo.get(_OF_TEXT, memo)
 
 
 def share_text_memo(statement: ast.stmt, memo: dict[object, Any]) -> None:

@@ -20,7 +20,7 @@ from tilewright.source.facts import Facts, facts_of
 from tilewright.source.finder import Finder
 from tilewright.source.model import Language, Module
 from tilewright.source.names import Names, public
-from tilewright.source.node_memo import per_node
+from tilewright.source.node_memo import per_node, per_text
 from tilewright.source.text import LineIndex, digest
 from tilewright.source.tree import Known, Piece, as_known, parse_pieces
 
@@ -169,7 +169,12 @@ def names_of(facts: Sequence[Facts]) -> Names:
     return Names(origins, frozenset(imports))
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, str]]:
+@per_text
+def _imported(node: ast.Import | ast.ImportFrom) -> tuple[tuple[str, str, str], ...]:
+    return tuple(_names_imported(node))
+
+
+def _names_imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, str]]:
     """For each name an import binds: the name, its public origin, the module or name asked for."""
     if isinstance(node, ast.Import):
         for alias in node.names:

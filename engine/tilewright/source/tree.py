@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.python_syntax import check, parse_silently
-from tilewright.source.late import Shape, late_function
+from tilewright.python_syntax import check, descendants, parse_silently
+from tilewright.source.late import Shape, late_function, moved_copy
 from tilewright.source.model import SyntaxProblem
 from tilewright.source.node_memo import share_text_memo
 from tilewright.source.segments import Segment, closing_segment, segments
@@ -26,6 +26,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What ``ast`` raises for a text it cannot read."""
 _TRIES = 6
+_MOST_COPIED = 40
+_PLAIN = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 _BLOCK = re.compile(r"(?:class|if|try|else|elif|except|finally|with|for|while)\b")
 _FUNCTION = re.compile(r"(?:async\s+)?def\b")
 _INDENT = re.compile(r"[ \t]*")
@@ -85,6 +87,8 @@ def parseable(text: str) -> str:
     """
     if text.startswith("\ufeff"):
         text = "\f\f\f" + text[1:]
+    if text.isascii():
+        return text.replace("\0", "\x01")
     return _SURROGATES.sub("?", text.replace("\0", "\x01"))
 
 
@@ -126,12 +130,20 @@ class _Pieces:
         return piece if texts == piece.texts else None
 
     def _moved(self, segment: Segment) -> Piece | None:
-        """A function that stood on other lines in the earlier version."""
-        moves = self._known.texts.get(segment.text, {})
-        shape = moves.get(Shape)
-        if shape is None:
+        """A function or a short statement that stood on other lines in the earlier version."""
+        moves = self._known.texts.get(segment.text)
+        if moves is None or "statement" not in moves:
             return None
-        node = late_function(segment.text, segment.first, shape)
+        shape = moves.get(Shape)
+        if shape is not None:
+            node: ast.stmt = late_function(segment.text, segment.first, shape)
+        else:
+            if _template not in moves:
+                moves[_template] = _template(segment.text)
+            template = moves[_template]
+            if template is None:
+                return None
+            node = moved_copy(template, segment.first - 1)
         share_text_memo(node, moves["statement"])
         return Piece(segment.first, segment.last, (segment.text,), (node,), moves=moves)
 
@@ -198,6 +210,19 @@ class _Pieces:
                 body = []
         piece = Piece(segment.first, segment.last, (segment.text,), tuple(body), tuple(problems))
         self._pieces.append(piece)
+
+
+def _template(text: str) -> ast.stmt | None:
+    """The statement in a text of one; None where to copy its nodes takes longer than to parse.
+
+    It is no part of any version, so that nothing is ever kept with it.
+    """
+    try:
+        (statement,) = parse_silently(f"{text}\n").body
+    except PARSE_ERRORS:
+        return None
+    is_plain = isinstance(statement, _PLAIN)
+    return statement if is_plain and len(descendants(statement)) <= _MOST_COPIED else None
 
 
 def _broken(text: str) -> list[tuple[int, int]]:
