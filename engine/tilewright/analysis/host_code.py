@@ -3,7 +3,7 @@
 import ast
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import compress
@@ -105,14 +105,19 @@ def other_unit(text: str, defines: frozenset[str]) -> Unit:
 @per_node
 def bound_by(statement: ast.stmt) -> frozenset[str]:
     """The names that a statement may bind, at any depth."""
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return frozenset(a.asname or a.name.partition(".")[0] for a in statement.names)
-    found = {n.id for n in descendants(statement) if isinstance(n, ast.Name) and _is_target(n)}
-    return frozenset(found | {n.name for n in descendants(statement) if isinstance(n, UNITS)})
+    return frozenset(name for node in descendants(statement) for name in _names_bound_by(node))
 
 
-def _is_target(node: ast.Name) -> bool:
-    return not isinstance(node.ctx, ast.Load)
+def _names_bound_by(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            yield name
+        case ast.ClassDef(name=name) | ast.ExceptHandler(name=str() as name):
+            yield name
 
 
 class _Reach:

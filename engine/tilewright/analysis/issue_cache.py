@@ -33,7 +33,7 @@ from tilewright.analysis.layout import KeptIssue, Layout, is_followed
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import kept_by
-from tilewright.analysis.row_factors import widened_sizes
+from tilewright.analysis.row_factors import widened_factors
 from tilewright.analysis.wide_offsets import widening_kernels
 from tilewright.lru import LruDict
 from tilewright.source.model import Kernel, Language, Module
@@ -183,8 +183,7 @@ class Surroundings:
         """The identity of all that one kernel's issues depend on."""
         names = _reached([kernel.name], self._calls)
         family = names | _reached([kernel.name], self._callers)
-        place = self.layout.place_of(kernel.range)
-        return self._identity(place, self._text(kernel), names, family, ())
+        return self._identity(self._place(kernel), self._text(kernel), names, family, ())
 
     def own(self, kernel: Kernel) -> str:
         """The identity of what one kernel's issues depend on where no host code is read."""
@@ -196,10 +195,14 @@ class Surroundings:
         words = frozenset().union(*(words_in(self._texts.get(name, "")) for name in family))
         called = {alias for each in chain(*aliases.values()) for alias in each}
         reached = self._host.making(called | family, words)
-        place = self.layout.place_of(kernel.range)
-        said = f"{place}{self._host.identity(reached)}{how}{sorted(names)}"
+        said = f"{self._place(kernel)}{self._host.identity(reached)}{how}{sorted(names)}"
         texts = (f"{name}:{self._texts.get(name, '')}" for name in sorted(family))
         return digest("\0".join((self._common, said, self._text(kernel), *texts)))
+
+    def _place(self, kernel: Kernel) -> object:
+        """Where a kernel begins, and what the others of the file say of its sizes."""
+        factors = tuple(sorted(widened_factors(self._module, kernel)))
+        return self.layout.place_of(kernel.range), factors
 
     def of_host(self, function: str) -> str:
         """The identity of all that one host function's issues depend on."""
@@ -307,8 +310,8 @@ class Surroundings:
             parts += self._texts.values()
         parts.append(repr(is_for_a_fork(module)))
         called = self._called_functions()
-        parts.append(repr(sorted(map(sorted, widening_kernels(module)))))
-        parts.append(repr([(name, sorted(sizes)) for name, sizes in widened_sizes(module)]))
+        # How many kernels of the same parameters widen does not matter.
+        parts.append(repr(sorted(map(sorted, set(widening_kernels(module))))))
         parts.append(repr(sorted(pure_helpers(module) & called if called else ())))
         parts.append(repr(sorted((name, sorted(to)) for name, to in self._calls.items() if to)))
         return digest("\0".join((*parts, *others)))

@@ -12,8 +12,9 @@ from typing import cast
 from tilewright.analysis.host_code import UNITS, bound_by
 from tilewright.analysis.model import Issue, Related
 from tilewright.python_syntax import descendants
+from tilewright.source.facts import blocks
 from tilewright.source.model import Kernel, Module
-from tilewright.source.node_memo import text_memo_of
+from tilewright.source.node_memo import per_text, text_memo_of
 from tilewright.source.text import Range
 
 _Anchor = tuple[str, int]
@@ -177,12 +178,19 @@ def _name_of(node: ast.stmt) -> str:
     return f"set {sorted(bound_by(node))}" if is_followed(node) else ""
 
 
+@per_text
 def is_followed(node: ast.stmt) -> bool:
     """Whether a statement can matter only to what names it, or what it names."""
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return all(isinstance(target, ast.Name) for target in targets)
-    return isinstance(node, (*UNITS, ast.Import, ast.ImportFrom))
+    match node:
+        case ast.Assign(targets=targets):
+            return all(isinstance(target, ast.Name) for target in targets)
+        case ast.AnnAssign(target=target):
+            return isinstance(target, ast.Name)
+        case ast.Expr(value=value):
+            return isinstance(value, ast.Constant)
+        case ast.If() | ast.Try():
+            return all(map(is_followed, blocks(node)))
+    return isinstance(node, (*UNITS, ast.Import, ast.ImportFrom, ast.Pass))
 
 
 def _filled(lines: Sequence[str], node: ast.stmt, first: int) -> Sequence[int]:

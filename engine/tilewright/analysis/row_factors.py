@@ -1,6 +1,7 @@
 """By which sizes the kernels of a file multiply an index that they have loaded."""
 
 from collections.abc import Hashable, Iterator
+from functools import lru_cache
 
 from tilewright.analysis.flow import flow_of, pure_helpers
 from tilewright.analysis.per_kernel import Same, kept_by, per_module
@@ -8,15 +9,17 @@ from tilewright.analysis.values import Value, reached, values_within
 from tilewright.analysis.wide_offsets import WIDE_TYPES
 from tilewright.source.model import Kernel, Language, Module
 
+_NONE = frozenset[str]()
+
 
 def widened_factors(module: Module, kernel: Kernel) -> frozenset[str]:
     """The parameters by which the other kernels of a file multiply a loaded index in 64 bits."""
-    found = [names for other, names in widened_sizes(module) if other != kernel.name]
-    return frozenset[str]().union(*found) & {p.name for p in kernel.parameters}
+    found = [names for other, names in _widened_sizes(module) if other != kernel.name]
+    return frozenset[str]().union(*found) & {p.name for p in kernel.parameters} if found else _NONE
 
 
 @per_module
-def widened_sizes(module: Module) -> tuple[tuple[str, frozenset[str]], ...]:
+def _widened_sizes(module: Module) -> tuple[tuple[str, frozenset[str]], ...]:
     """The factors of each kernel that has some, by its name."""
     if not module.lookup.says("int64"):
         return ()
@@ -26,7 +29,13 @@ def widened_sizes(module: Module) -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def _by_text(module: Module, kernel: Kernel) -> Hashable:
-    return kernel.text, Same(module.names), pure_helpers(module)
+    return _filled_lines(kernel.text), Same(module.names), pure_helpers(module)
+
+
+@lru_cache(maxsize=256)
+def _filled_lines(text: str) -> str:
+    """A text without its empty lines: sizes and products are on none of them."""
+    return "\n".join(line for line in text.split("\n") if line.strip())
 
 
 @kept_by(_by_text, 256)

@@ -36,7 +36,8 @@ def text_memo_of(statement: ast.stmt) -> dict[object, Any]:
     """
     # Asked several times for each statement at each edit.
     memo: dict[object, Any] = statement.__dict__.get(_PLACE) or memo_of(statement)
-    return memo.get(_OF_TEXT, memo)
+    found: dict[object, Any] = memo.get(_OF_TEXT, memo)
+    return found
 
 
 def share_text_memo(statement: ast.stmt, memo: dict[object, Any]) -> None:

@@ -2,8 +2,9 @@
 
 import ast
 import builtins
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from tilewright.analysis.detectors.common import nki_kernels, nodes_of, triton_kernels
@@ -277,14 +278,32 @@ def bound_in_module(module: Module) -> frozenset[str]:
 def times_bound_in_module(module: Module) -> Mapping[str, int]:
     """How often each module-level name is bound."""
     lines = _declares_globals(module)
-    if lines:
-        return Counter(bindings(module.tree.body, global_lines=lines))
-    return Counter(chain.from_iterable(map(_bound_by, module.named_statements.body)))
+    if not lines:
+        return Counter(chain.from_iterable(map(_bound_by, module.named_statements.body)))
+    return Counter(
+        chain.from_iterable(
+            _bound_anywhere_by(statement) if _covers_any(statement, lines) else _bound_by(statement)
+            for statement in module.tree.body
+        )
+    )
+
+
+def _covers_any(statement: ast.stmt, lines: Sequence[int]) -> bool:
+    """Whether a statement is on any of some lines, which are in order."""
+    place = bisect_left(lines, statement.lineno)
+    return place < len(lines) and lines[place] <= (statement.end_lineno or statement.lineno)
 
 
 @per_text
 def _bound_by(statement: ast.stmt) -> tuple[str, ...]:
     return tuple(bindings((statement,), global_lines=()))
+
+
+@per_text
+def _bound_anywhere_by(statement: ast.stmt) -> tuple[str, ...]:
+    """With the names that functions in it declare global."""
+    last = statement.end_lineno or statement.lineno
+    return tuple(bindings((statement,), global_lines=tuple(range(statement.lineno, last + 1))))
 
 
 def _declares_globals(module: Module) -> tuple[int, ...]:
