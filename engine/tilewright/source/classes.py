@@ -7,18 +7,24 @@ from dataclasses import dataclass, field
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Module
 from tilewright.source.names import Names
-from tilewright.source.node_memo import per_node
+from tilewright.source.node_memo import per_node, text_memo_of
 
+_AROUND = (ast.ClassDef, ast.If, ast.Try)
 _AUTOGRAD = ("torch.autograd.Function", "torch.autograd.function.Function")
 
 
 @dataclass(frozen=True)
 class Class:
-    """A class with its bases by dotted name, and what its instances' attributes are made of."""
+    """A class with its bases by dotted name."""
 
     name: str
     bases: tuple[str, ...]
-    attributes: Mapping[str, ast.expr] = field(compare=False, repr=False)
+    node: ast.ClassDef = field(compare=False, repr=False)
+
+    @property
+    def attributes(self) -> Mapping[str, ast.expr]:
+        """What instances' attributes are first given in its text."""
+        return _attributes(self.node)
 
 
 @dataclass(frozen=True)
@@ -197,8 +203,10 @@ def classes_of(module: Module) -> Classes:
         statement, prefix = pending.pop()
         if isinstance(statement, ast.ClassDef):
             name = prefix + statement.name
-            found[name] = _class(name, statement, module.names)
-            pending.extend((inner, f"{name}.") for inner in statement.body)
+            bases, has_inner = _head(statement, module.names)
+            found[name] = Class(name, bases, statement)
+            if has_inner:
+                pending.extend((inner, f"{name}.") for inner in statement.body)
         elif isinstance(statement, ast.If | ast.Try):
             for part in (statement.body, statement.orelse):
                 pending.extend((inner, prefix) for inner in part)
@@ -209,9 +217,15 @@ def classes_of(module: Module) -> Classes:
     return Classes(module.names, found, module.host_functions, aliases)
 
 
-def _class(name: str, node: ast.ClassDef, names: Names) -> Class:
-    bases = tuple(names.resolve(base) or "" for base in node.bases)
-    return Class(name, bases, _attributes(node))
+def _head(node: ast.ClassDef, names: Names) -> tuple[tuple[str, ...], bool]:
+    """The bases of a class by dotted name, and whether there may be classes in it."""
+    memo = text_memo_of(node)
+    known: tuple[Names, tuple[str, ...], bool] | None = memo.get(_head)
+    if known is None or known[0] is not names:
+        bases = tuple(names.resolve(base) or "" for base in node.bases)
+        has_inner = any(isinstance(part, _AROUND) for part in node.body)
+        known = memo[_head] = names, bases, has_inner
+    return known[1:]
 
 
 @per_node

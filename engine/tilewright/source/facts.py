@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilewright.source.environment import Touch, touches
+from tilewright.source.late import ClassShape
 from tilewright.source.tree import Piece
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
@@ -48,6 +49,9 @@ def facts_of(piece: Piece) -> Facts:
         known = _moved(piece) or _plain_facts(piece.body) or _gather(piece.body)
         piece.memo["facts"] = known
         piece.moves[_holds_only_itself] = _holds_only_itself(known, piece)
+        only = None if ClassShape in piece.moves else _class_of_methods(known, piece.body)
+        if only is not None:
+            piece.moves[ClassShape] = ClassShape.from_node(only, piece.first)
     return known
 
 
@@ -57,9 +61,25 @@ def _holds_only_itself(facts: Facts, piece: Piece) -> bool:
     return is_one and not (facts.imports or facts.touches or facts.attributes)
 
 
+def _class_of_methods(facts: Facts, body: Sequence[ast.stmt]) -> ast.ClassDef | None:
+    """The one class of a piece whose facts are its methods, none of them ``async``."""
+    node = body[0] if len(body) == 1 else None
+    if not isinstance(node, ast.ClassDef):
+        return None
+    methods = {id(method) for method in node.body if isinstance(method, ast.FunctionDef)}
+    is_plain = not any(isinstance(part, ast.ClassDef | ast.If | ast.Try) for part in node.body)
+    is_only = {id(f.node) for f in facts.functions} == methods and not facts.attributes
+    return node if is_plain and is_only and not (facts.imports or facts.touches) else None
+
+
 def _moved(piece: Piece) -> Facts | None:
-    """The facts of a function whose text is known to hold no others."""
+    """The facts of a function or class whose text is known to hold no others."""
     node = piece.body[0] if piece.body else None
+    methods = piece.memo.get("methods")
+    if isinstance(node, ast.ClassDef) and isinstance(methods, list):
+        name = node.name
+        found = (Function(f"{name}.{m.name}", m, None, name, False) for m in methods)
+        return Facts(tuple(found), (), (), ())
     if not piece.moves.get(_holds_only_itself) or not isinstance(node, ast.FunctionDef):
         return None
     return Facts((Function(node.name, node, None, None, True),), (), (), ())

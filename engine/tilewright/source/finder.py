@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from tilewright.source.autotuning import AutotuneReader
 from tilewright.source.environment import environment_of
-from tilewright.source.facts import Bindings, Call, Function, bindings_of, calls_of, facts_of
+from tilewright.source.facts import Bindings, Call, Facts, Function, bindings_of, calls_of, facts_of
 from tilewright.source.kernels import Decorators, Jitted, make_kernel, moved_kernel, wrapped_names
 from tilewright.source.late_launch import LATE, late_launch
 from tilewright.source.model import Kernel, Language, Launch
@@ -236,19 +236,25 @@ class Finder:
     """Finds the kernels and launches of one version of a file.
 
     Args:
+        facts: those of each piece.
         era: what is kept with a piece is taken if it was found in the same.
     """
 
     def __init__(
-        self, index: LineIndex, pieces: Sequence[Piece], names: Names, era: object
+        self,
+        index: LineIndex,
+        pieces: Sequence[Piece],
+        facts: Sequence[Facts],
+        names: Names,
+        era: object,
     ) -> None:
-        facts = [facts_of(piece) for piece in pieces]
         environment = environment_of(
             (touch for part in facts for touch in part.touches),
             (f.node for part in facts for f in part.functions if f.is_top),
         )
         self._index = index
         self._pieces = pieces
+        self._facts = facts
         self._environment = environment
         self._decorators = Decorators(names, environment, wrapped_names(environment))
         self._names = names
@@ -387,7 +393,7 @@ class Finder:
         constants = self._environment.constants
         bound = {name: (value,) for name, value in constants.items() if name not in own}
         top = {**own, **meanings(bound, own)}
-        attributes = chain.from_iterable(facts_of(piece).attributes for piece in self._pieces)
+        attributes = chain.from_iterable(part.attributes for part in self._facts)
         tables = {n: v for n, v in constants.items() if isinstance(v, ast.Dict)}
         count = Counter(kernel.name for kernel in kernels)
         redefined = frozenset(name for name, times in count.items() if times > 1)

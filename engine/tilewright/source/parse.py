@@ -119,10 +119,11 @@ def parse_module(text: str, path: str = "<text>") -> Module:
 def _read(
     index: LineIndex, line_end: str | None, pieces: Sequence[Piece], before: _Version | None
 ) -> tuple[Finder, _Version]:
-    names = names_of([facts_of(piece) for piece in pieces])
+    facts = [facts_of(piece) for piece in pieces]
+    names = names_of(facts)
     names = before.names if before is not None and names == before.names else names
     era = object() if before is None else before.era
-    found = Finder(index, pieces, names, era)
+    found = Finder(index, pieces, facts, names, era)
     around = found.surrounding_texts()
     return found, _Version(pieces, names, line_end, around, era, found.languages())
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewright.python_syntax import check, descendants, parse_silently
-from tilewright.source.late import Shape, late_function, moved_copy
+from tilewright.source.late import ClassShape, Shape, late_class, late_function, moved_copy
 from tilewright.source.model import SyntaxProblem
 from tilewright.source.node_memo import share_text_memo
 from tilewright.source.segments import Segment, closing_segment, segments
@@ -130,13 +130,15 @@ class _Pieces:
         return piece if texts == piece.texts else None
 
     def _moved(self, segment: Segment) -> Piece | None:
-        """A function or a short statement that stood on other lines in the earlier version."""
+        """What stood on other lines: a function, most classes, or a short statement."""
         moves = self._known.texts.get(segment.text)
         if moves is None or "statement" not in moves:
             return None
-        shape = moves.get(Shape)
-        if shape is not None:
-            node: ast.stmt = late_function(segment.text, segment.first, shape)
+        memo: dict[object, Any] = {}
+        if Shape in moves:
+            node: ast.stmt = late_function(segment.text, segment.first, moves[Shape])
+        elif ClassShape in moves:
+            node, memo["methods"] = late_class(segment.text, segment.first, moves[ClassShape])
         else:
             if _template not in moves:
                 moves[_template] = _template(segment.text)
@@ -145,7 +147,7 @@ class _Pieces:
                 return None
             node = moved_copy(template, segment.first - 1)
         share_text_memo(node, moves["statement"])
-        return Piece(segment.first, segment.last, (segment.text,), (node,), moves=moves)
+        return Piece(segment.first, segment.last, (segment.text,), (node,), (), memo, moves)
 
     def _parse_run(self, place: int, end: int) -> int:
         """Parse segments from ``place`` to ``end`` or beyond; where it came to."""

@@ -39,6 +39,7 @@ from tilewright.source.model import Module
 from tilewright.source.parse import module_constants
 
 _DEEPEST = 40
+_CONTAINERS = (tuple, list, dict)
 
 
 class Evaluator(Hooks):
@@ -57,11 +58,13 @@ class Evaluator(Hooks):
 
     def scaled(self, value: Known) -> Known:
         """A value that the text states; lengths of blocks are made smaller by ``scale``."""
+        if self.scale == 1:
+            return value
         if isinstance(value, tuple | list):
             return type(value)(map(self.scaled, value))
         if isinstance(value, dict):
             return {key: self.scaled(one) for key, one in value.items()}
-        return value // self.scale if self.scale > 1 and is_block(value) else value
+        return value // self.scale if is_block(value) else value
 
     def step(self) -> None:
         """Count a step; raises Unfollowed where too many were taken."""
@@ -80,8 +83,9 @@ class Evaluator(Hooks):
         except FAILURES:
             self.failed(node)
             return UNKNOWN
-        for _ in containers_in(result):
-            self.step()
+        if isinstance(result, _CONTAINERS):
+            for _ in containers_in(result):
+                self.step()
         return result
 
     def _elements(self, nodes: list[ast.expr]) -> Iterator[Known]:
@@ -465,35 +469,35 @@ def _demand_exact(one: Dim, two: Dim) -> None:
 # collector frees: that of a host function holds thousands of objects.
 _VALUES: Mapping[type[ast.AST], Callable[[Evaluator, Any], Known]] = {
     ast.Constant: lambda of, node: of.scaled(node.value),
-    ast.Name: lambda of, node: of._name(node),
+    ast.Name: Evaluator._name,
     ast.Attribute: lambda of, node: of._attribute(node),
-    ast.Subscript: lambda of, node: of._subscript(node),
-    ast.BinOp: lambda of, node: of._binary(node),
-    ast.UnaryOp: lambda of, node: of._unary(node),
-    ast.Compare: lambda of, node: of._compare(node),
-    ast.BoolOp: lambda of, node: of._bool(node),
-    ast.IfExp: lambda of, node: of._choice(node),
-    ast.Call: lambda of, node: of._call(node),
+    ast.Subscript: Evaluator._subscript,
+    ast.BinOp: Evaluator._binary,
+    ast.UnaryOp: Evaluator._unary,
+    ast.Compare: Evaluator._compare,
+    ast.BoolOp: Evaluator._bool,
+    ast.IfExp: Evaluator._choice,
+    ast.Call: Evaluator._call,
     ast.Tuple: lambda of, node: tuple(of._elements(node.elts)),
     ast.List: lambda of, node: list(of._elements(node.elts)),
-    ast.Dict: lambda of, node: of._dict(node),
+    ast.Dict: Evaluator._dict,
     ast.Lambda: lambda of, node: Function(node, of.env),
-    ast.NamedExpr: lambda of, node: of._named_value(node),
+    ast.NamedExpr: Evaluator._named_value,
 }
 _STATEMENTS: Mapping[type[ast.stmt], Callable[[Evaluator, Any], End | None]] = {
-    ast.Assign: lambda of, node: of._assign(node),
-    ast.AnnAssign: lambda of, node: of._annotated(node),
-    ast.AugAssign: lambda of, node: of._augmented(node),
-    ast.Expr: lambda of, node: of._expression(node),
-    ast.Return: lambda of, node: of._return(node),
-    ast.If: lambda of, node: of._if(node),
-    ast.For: lambda of, node: of._for(node),
-    ast.While: lambda of, node: of._while(node),
+    ast.Assign: Evaluator._assign,
+    ast.AnnAssign: Evaluator._annotated,
+    ast.AugAssign: Evaluator._augmented,
+    ast.Expr: Evaluator._expression,
+    ast.Return: Evaluator._return,
+    ast.If: Evaluator._if,
+    ast.For: Evaluator._for,
+    ast.While: Evaluator._while,
     ast.With: lambda of, node: of.run(node.body),
-    ast.Assert: lambda of, node: of._assert(node),
-    ast.Raise: lambda of, node: of._raise(node),
+    ast.Assert: Evaluator._assert,
+    ast.Raise: Evaluator._raise,
     ast.Break: lambda of, node: End.BREAK,
     ast.Continue: lambda of, node: End.CONTINUE,
     ast.Pass: lambda of, node: None,
-    ast.FunctionDef: lambda of, node: of._function(node),
+    ast.FunctionDef: Evaluator._function,
 }

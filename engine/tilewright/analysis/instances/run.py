@@ -23,10 +23,11 @@ from tilewright.analysis.instances.outcomes import record_of
 from tilewright.analysis.instances.record import Outside, Record, Shared
 from tilewright.analysis.instances.sizes import Shape, Sizes, is_callers_number
 from tilewright.analysis.instances.tiles import Lanes, Mismatch
-from tilewright.analysis.nodes import nodes_of
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.source.host_reads import note_host_read
 from tilewright.source.model import Kernel, Launch, Module
+from tilewright.source.node_memo import per_text
 from tilewright.source.parse import module_constants
 
 _MOST_ELEMENTS = 20_000
@@ -135,10 +136,8 @@ class _Instances:
         if sizes.ragged - sizes.powers:
             yield Shape.ODD, False
             yield (last := Shape.EVEN), False
-        is_strided = any(
-            isinstance(node, ast.Attribute) and node.attr == "stride"
-            for node in nodes_of(self.function)
-        )
+        attributes = nodes_like(self.function, ast.Attribute)
+        is_strided = any(node.attr == "stride" for node in attributes)
         if is_strided:
             yield last, True
 
@@ -236,7 +235,7 @@ class _Instances:
         meta = self._arguments(host, call)
         grid = host.grid(call.launch, meta)
         numbers = [int(v) for v in meta.values() if is_block(v)]
-        literals = [n // host.scale for n in _blocks(nodes_of(self.kernel.node))]
+        literals = [n // host.scale for n in _blocks_in(self.kernel.node)]
         self.greatest = max([1, *(n for n in (*numbers, *literals) if n <= _GREATEST_BLOCK)])
         _trust(meta, grid, host)
         programs = KernelPrograms(
@@ -313,18 +312,33 @@ def _blocks(nodes: Iterable[ast.AST]) -> Iterator[int]:
             yield value
 
 
+@per_text
+def _blocks_in(function: ast.FunctionDef) -> tuple[int, ...]:
+    return tuple(_blocks(nodes_like(function, ast.Constant)))
+
+
+@per_text
+def _has_bits(function: ast.FunctionDef) -> bool:
+    """Whether bits of numbers are taken anywhere, or powers."""
+    return any(map(_takes_bits, nodes_like(function, ast.BinOp)))
+
+
+@per_text
+def _words_of(function: ast.FunctionDef) -> frozenset[str]:
+    return frozenset(node.id for node in nodes_like(function, ast.Name))
+
+
 def _scale(module: Module, kernel: Kernel, function: ast.FunctionDef) -> int:
     """What all lengths of blocks can be divided by, so that few lanes tell the same.
 
     1 where bits of indices are taken, or powers of numbers: these do not follow.
     """
     functions = [function, kernel.node, *(helper.node for helper in module.helpers_of(kernel))]
-    nodes = [node for outer in functions for node in nodes_of(outer)]
-    if any(map(_takes_bits, nodes)):
+    if any(map(_has_bits, functions)):
         return 1
     constants = module_constants(module.tree)
-    words = {node.id for node in nodes if isinstance(node, ast.Name)} & constants.keys()
-    found = list(_blocks(nodes))
+    words = frozenset().union(*map(_words_of, functions)) & constants.keys()
+    found = [number for outer in functions for number in _blocks_in(outer)]
     found += _blocks(node for word in words for node in ast.walk(constants[word]))
     tuned = kernel.autotune.configs if kernel.autotune is not None else None
     for config in tuned or ():
@@ -349,9 +363,7 @@ def _pointers(module: Module, kernel: Kernel) -> frozenset[str]:
     """The parameters that a kernel uses as addresses, or gives to functions of its own."""
     flow = flow_of(module, kernel)
     found = {access.base for access in flow.accesses if access.base is not None}
-    for node in nodes_of(kernel.node):
-        if not isinstance(node, ast.Call):
-            continue
+    for node in nodes_like(kernel.node, ast.Call):
         name = module.names.resolve(node.func) or ""
         if "." in name and not name.endswith(("make_block_ptr", "make_tensor_descriptor")):
             continue
