@@ -6,7 +6,8 @@ stands for something new behind it, and two sizes are equal only where the text 
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -14,11 +15,11 @@ from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.tiles import ONE, ZERO, Polynomial
 from tilewright.analysis.values import Value, ValueTable
-from tilewright.source.called import called_names
+from tilewright.python_syntax import is_name
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import before_launch, bound_names, host_of
 from tilewright.source.model import Launch, Module
-from tilewright.source.node_memo import per_node
+from tilewright.source.node_memo import per_text
 from tilewright.source.parse import module_constants
 
 _MADE = frozenset(f"torch.{n}" for n in ("empty", "zeros", "ones", "full", "rand", "randn"))
@@ -130,10 +131,12 @@ class HostSizes:
     def _ask_caller(
         self, module: Module, launch: Launch, host: ast.FunctionDef, depth: int
     ) -> None:
-        calls = _calls_of(module).get(host.name, ())
-        if len(calls) != 1 or "." in (launch.host_function or "."):
+        is_launching = host.name in module.lookup.launches_in
+        if not is_launching or "." in (launch.host_function or "."):
             return
-        caller, call = calls[0]
+        if not _is_called_once(module, host.name):
+            return
+        caller, call = _calls_of(module, host.name)[0]
         if any(isinstance(a, ast.Starred) for a in call.args) or caller == launch.host_function:
             return
         inner = HostSizes(
@@ -399,25 +402,29 @@ def _product(sizes: Sequence[Polynomial]) -> Polynomial:
 
 
 @per_module
-def _calls_of(module: Module) -> dict[str, list[tuple[str, ast.Call]]]:
-    """The calls, in the file's host functions, of those that launch kernels."""
-    found: dict[str, list[tuple[str, ast.Call]]] = {}
-    launching = module.lookup.launches_in.keys()
-    for name, function in module.host_functions.items():
-        may_call = not launching.isdisjoint(called_names(function))
-        for called, node in _calls_by_name(function) if may_call else ():
-            if called in launching:
-                found.setdefault(called, []).append((name, node))
-    return found
-
-
-@per_node
-def _calls_by_name(function: ast.FunctionDef) -> tuple[tuple[str, ast.Call], ...]:
+def _calls_of(module: Module, name: str) -> tuple[tuple[str, ast.Call], ...]:
+    """The calls, in the file's host functions, of one that launches kernels."""
     return tuple(
-        (node.func.id, node)
+        (caller, node)
+        for caller, function in module.host_functions.items()
+        if name in _times_called(function)
         for node in nodes_like(function, ast.Call)
-        if isinstance(node.func, ast.Name)
+        if is_name(node.func, name)
     )
+
+
+@per_module
+def _is_called_once(module: Module, name: str) -> bool:
+    """Whether there is one call; a function that has only moved is not read for it."""
+    functions = module.host_functions.values()
+    return sum(_times_called(function).get(name, 0) for function in functions) == 1
+
+
+@per_text
+def _times_called(function: ast.FunctionDef) -> Mapping[str, int]:
+    """How often a function calls each name."""
+    called = (node.func for node in nodes_like(function, ast.Call))
+    return Counter(name.id for name in called if isinstance(name, ast.Name))
 
 
 def _integer(node: ast.expr) -> int | None:
@@ -448,7 +455,7 @@ def sizes_at(module: Module, launch: Launch, *, asks_callers: bool = False) -> H
 
 def is_called_once(module: Module, launch: Launch) -> bool:
     """Whether the function of a launch has one call in the file, which gives its parameters."""
-    return len(_calls_of(module).get(launch.host_function or "", ())) == 1
+    return launch.host_function is not None and _is_called_once(module, launch.host_function)
 
 
 def is_unread(value: Value) -> bool:

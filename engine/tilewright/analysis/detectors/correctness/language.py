@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterable, Iterator
 
 from tilewright.analysis.detectors.common import TL
 from tilewright.analysis.nodes import nodes_like
@@ -21,8 +22,7 @@ _WORDS = "|".join(_FORKS)
 _IN_PATH = re.compile(rf"(?:^|[/\\_])(?:{_WORDS})(?=[/\\_.]|$)", re.IGNORECASE)
 _IMPORTED = ("triton_dist", "torch_", "triton.language.extra.")
 _IN_IMPORT = re.compile(
-    rf"^\s*(?:import|from)\s+(?:triton_dist|torch_(?:{_WORDS})|triton\.language\.extra\.(?:{_WORDS}))\b",
-    re.MULTILINE,
+    rf"\s*(?:import|from)\s+(?:triton_dist|torch_(?:{_WORDS})|triton\.language\.extra\.(?:{_WORDS}))\b"
 )
 
 
@@ -32,8 +32,19 @@ def is_for_a_fork(module: Module) -> bool:
     if _IN_PATH.search(module.path) is not None:
         return True
     # To look for a word is much quicker than the pattern.
-    may_import = any(map(module.lookup.says, _IMPORTED))
-    return may_import and _IN_IMPORT.search(module.text) is not None
+    words = tuple(filter(module.lookup.says, _IMPORTED))
+    return bool(words) and any(map(_IN_IMPORT.match, _lines_with(words, module.text)))
+
+
+def _lines_with(words: Iterable[str], text: str) -> Iterator[str]:
+    """The lines of a text that hold any of some words."""
+    for word in words:
+        place = text.find(word)
+        while place >= 0:
+            end = text.find("\n", place)
+            end = len(text) if end < 0 else end
+            yield text[text.rfind("\n", 0, place) + 1 : end]
+            place = text.find(word, end)
 
 
 def language_name(node: ast.expr, names: Names) -> str | None:
