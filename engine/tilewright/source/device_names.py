@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Language, Module
-from tilewright.source.node_memo import text_memo_of
+from tilewright.source.node_memo import per_text, text_memo_of
 
 _WORDS = (
     *("cuda", "xpu", "hip", "rocm", "gfx", "intel_ext", "backends", "extra", "_eu", "kpack"),
@@ -70,12 +71,17 @@ def device_names(module: Module) -> tuple[DeviceName, ...]:
         if id(statement) in kernels:
             continue
         memo = text_memo_of(statement) if is_flat else {}
+        named = memo.get(_may_name)
+        if named is None or named[0] != aliases:
+            named = memo[_may_name] = aliases, _may_name(module, statement, aliases)
+        if not named[1]:
+            continue
+        origins = _origins_in(module, statement)
         known = memo.get(DeviceName)
-        if known is None or known[0] is not module.names:
-            named = _may_name(module, statement, aliases)
-            within = tuple(walk.names_below(statement, asks=False)) if named else ()
+        if known is None or known[0] != origins:
+            within = tuple(walk.names_below(statement, asks=False))
             below = tuple(replace(name, line=name.line - statement.lineno) for name in within)
-            known = memo[DeviceName] = module.names, below
+            known = memo[DeviceName] = origins, below
         found += (replace(name, line=name.line + statement.lineno) for name in known[1])
     found += _options(module)
     return tuple(
@@ -93,6 +99,17 @@ def _may_name(module: Module, statement: ast.stmt, aliases: Iterable[str]) -> bo
 
 def _says_any(text: str) -> bool:
     return any(word in text for word in _WORDS)
+
+
+def _origins_in(module: Module, statement: ast.stmt) -> tuple[tuple[str, str], ...]:
+    """What imports say of the names in a statement."""
+    origins = module.names.origins
+    return tuple((name, origins[name]) for name in _names_in(statement) if name in origins)
+
+
+@per_text
+def _names_in(statement: ast.stmt) -> tuple[str, ...]:
+    return tuple(sorted({n.id for n in descendants(statement) if isinstance(n, ast.Name)}))
 
 
 def _options(module: Module) -> Iterator[DeviceName]:

@@ -24,6 +24,7 @@ from tilewright.analysis.instances.model import (
 from tilewright.analysis.instances.operators import (
     BUILTIN_CALLS,
     CONTAINER_METHODS,
+    CONTAINERS,
     FAILURES,
     PLAIN,
     container_call,
@@ -39,7 +40,6 @@ from tilewright.source.model import Module
 from tilewright.source.parse import module_constants
 
 _DEEPEST = 40
-_CONTAINERS = (tuple, list, dict)
 
 
 class Evaluator(Hooks):
@@ -83,9 +83,8 @@ class Evaluator(Hooks):
         except FAILURES:
             self.failed(node)
             return UNKNOWN
-        if isinstance(result, _CONTAINERS):
-            for _ in containers_in(result):
-                self.step()
+        for _ in containers_in(result) if isinstance(result, CONTAINERS) else ():
+            self.step()
         return result
 
     def _elements(self, nodes: list[ast.expr]) -> Iterator[Known]:
@@ -230,10 +229,8 @@ class Evaluator(Hooks):
     def _dict(self, node: ast.Dict) -> Known:
         found: dict[Known, Known] = {}
         for key, value in zip(node.keys, node.values, strict=True):
-            if key is None:
-                found.update(self.value(value))
-            else:
-                found[self.value(key)] = self.value(value)
+            result = self.value(value)
+            found.update(result if key is None else {self.value(key): result})
         return found
 
     def _call(self, node: ast.Call) -> Known:

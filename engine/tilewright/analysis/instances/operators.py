@@ -17,7 +17,7 @@ GREATEST = 1 << 62
 LONGEST = 1 << 12
 """Longer texts and lists are not followed."""
 _MOST_NESTED = 6
-_CONTAINERS = (tuple, list, dict)
+CONTAINERS = (tuple, list, dict)
 SAME_SHAPE = frozenset(
     ("to", "float", "half", "bfloat16", "double", "int", "long", "clone", "cuda", "cpu", "abs",
      "exp", "neg", "type", "bool", "sigmoid", "log", "sqrt")
@@ -56,12 +56,12 @@ def containers_in(value: object, depth: int = 0) -> Iterator[object]:
 
     Raises Unfollowed where they are nested so deeply that looking at all could take for ever.
     """
-    if not isinstance(value, _CONTAINERS):
+    if not isinstance(value, CONTAINERS):
         return
     if depth > _MOST_NESTED:
         raise Unfollowed("values in values")
     for part in value.values() if isinstance(value, dict) else value:
-        if isinstance(part, _CONTAINERS):
+        if isinstance(part, CONTAINERS):
             yield part
             yield from containers_in(part, depth + 1)
 
