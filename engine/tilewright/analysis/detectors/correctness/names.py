@@ -52,6 +52,8 @@ def undefined_name(module: Module, context: AnalysisContext) -> Iterator[Finding
         own = names_bound_in(kernel.node)
         for node in _read(kernel):
             if node.id not in own and not _is_known(module, kernel, node.id):
+                if _is_placeholder(module, node.id):
+                    continue
                 yield _not_found_finding(module, kernel, node)
 
 
@@ -146,6 +148,13 @@ def _is_known(module: Module, kernel: Kernel, name: str) -> bool:
     if _is_top_level(module, kernel):
         return name in bound_in_module(module)
     return name in bound_in_file(module)
+
+
+def _is_placeholder(module: Module, name: str) -> bool:
+    """Whether the file replaces a name in the text of a kernel before it compiles it."""
+    if not module.lookup.says(".src") or not module.lookup.says(".replace("):
+        return False
+    return module.lookup.says(f'{name}"') or module.lookup.says(f"{name}'")
 
 
 def _is_top_level(module: Module, kernel: Kernel) -> bool:

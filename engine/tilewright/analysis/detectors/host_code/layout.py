@@ -12,6 +12,7 @@ from tilewright.source.model import Kernel, Launch, Module
 
 _TURNS = frozenset({"t", "T", "mT", "transpose", "permute", "swapaxes", "swapdims", "movedim"})
 _SPREADS = frozenset({"expand", "expand_as", "broadcast_to"})
+_OF_LISTS = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
 
 
 @detector("non_contiguous_input", host=True)
@@ -27,6 +28,8 @@ def non_contiguous_input(module: Module, context: AnalysisContext) -> Iterator[F
             if view is None or kernel is None or knows_strides(graph, kernel, launch, use):
                 continue
             if short(view.operation) in _TURNS and _all_alike(graph, launch, use):
+                continue
+            if short(view.operation) in _SPREADS and _may_keep_shape(view):
                 continue
             where = module.index.range_of(view.node) if view.node is not None else launch.range
             yield Finding(
@@ -45,6 +48,18 @@ def _what(view: HostValue) -> str:
     if name in _SPREADS:
         return f".{name} sets strides to 0 and copies no element, and"
     return "This slice keeps the strides of the whole tensor, and"
+
+
+def _may_keep_shape(view: HostValue) -> bool:
+    """Whether an expansion is of a list that the caller gives, which may have all the elements."""
+    source = view.sources[0] if view.sources else None
+    return (
+        source is not None
+        and source.operation in _OF_LISTS
+        and isinstance(source.node, ast.Call)
+        and bool(source.node.args)
+        and isinstance(source.node.args[0], ast.Name)
+    )
 
 
 def _foreign(value: HostValue) -> HostValue | None:
