@@ -65,13 +65,23 @@ def test_host_code_of_a_test_says_nothing_and_kernels_beside_it_stay(head: str) 
 
 
 @pytest.mark.parametrize(
-    ("returned", "is_silent"), [("print(y)", True), ("return y", False), ("global kept", False)]
+    ("takes", "returned", "is_silent"),
+    [
+        ("", "print(y)", True),
+        ("", "return y", False),
+        ("", "global kept", False),
+        ("rows: int, kind: str = 'sum'", "print(y)", True),
+        ("rows: int", "return y", False),
+        ("rows", "print(y)", False),
+        ("out: torch.Tensor", "print(y)", False),
+        ("*rows: int", "print(y)", False),
+    ],
 )
-def test_a_function_that_takes_and_returns_nothing_is_a_demonstration(
-    returned: str, is_silent: bool
+def test_a_function_that_takes_no_tensor_and_returns_nothing_is_a_demonstration(
+    takes: str, returned: str, is_silent: bool
 ) -> None:
     host = f"""
-def shown():
+def shown({takes}):
     x = torch.ones(64, 64)
     y = torch.empty_like(x)
     norm[(64,)](x, y, 64, B=64)

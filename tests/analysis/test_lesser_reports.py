@@ -4,7 +4,7 @@ import pytest
 
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.source import parse_module
-from tilewright.targets.model import Target
+from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
 
 _CONTEXT = AnalysisContext(target=Target("cuda", "90"), triton_version=(3, 6))
 
@@ -84,6 +84,76 @@ def launch(x, o, b):
     counted[(o.numel() // 128, x.shape[0])](x, o, o.numel(), B=128)
 """
 
+_NORM = """
+@triton.jit
+def norm(x_ptr, y_ptr, {length}, B: tl.constexpr):
+    row, total = tl.program_id(0), 0.0
+    for start in range(0, n, B):
+        x = tl.load(x_ptr + row * n + start + tl.arange(0, B))
+        total += tl.sum(x * x, 0)
+    for start in range(0, n, B):
+        x = tl.load(x_ptr + row * n + start + tl.arange(0, B))
+        tl.store(y_ptr + row * n + start + tl.arange(0, B), x / total)
+
+def normed(x, y):
+    norm[(x.shape[0],)](x, y, {width}, B={block})
+"""
+_TUNED = """
+@triton.autotune(
+    [
+        triton.Config({{"B": 128, "C": 256}}, num_warps=4),
+        triton.Config({{"B": 128, "C": {columns}}}, num_warps=8),
+    ],
+    key=["n"],
+)
+@triton.jit
+def products(a_ptr, b_ptr, c_ptr, n, B: tl.constexpr, C: tl.constexpr):
+    rows, cols, ks = tl.arange(0, B), tl.arange(0, C), tl.arange(0, 32)
+    acc = tl.zeros((B, C), tl.float32)
+    for start in range(0, n, 32):
+        a = tl.load(a_ptr + rows[:, None] * n + start + ks[None, :])
+        b = tl.load(b_ptr + (start + ks)[:, None] * C + cols[None, :])
+        acc += tl.dot(a, b)
+    tl.store(c_ptr + rows[:, None] * C + cols[None, :], acc)
+"""
+_UNKEYED = """
+@triton.autotune([triton.Config({{"B": 64}}), triton.Config({{"B": 128}})], key=["width"])
+@triton.jit
+def summed(x_ptr, y_ptr, width, {extent}, B: tl.constexpr):
+    i = tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+    for start in range(0, {extent}, B):
+        total += tl.load(x_ptr + start + i, mask=start + i < {extent}, other=0.0)
+    tl.store(y_ptr + i, total, mask=i < width)
+"""
+_COPIED = """
+@triton.jit
+def scale(x_ptr, y_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + i, 2 * tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+def scaled(x, y):
+    scale[({grid},)](x, y, x.numel(), B={block})
+"""
+_LONGEST = """
+import torch
+
+@triton.jit
+def padded(x_ptr, lengths_ptr, y_ptr, most, B: tl.constexpr):
+    n = tl.load(lengths_ptr + tl.program_id(0))
+    i = tl.program_id(1) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + tl.program_id(0) * most + i, mask=i < n, other=0.0)
+    tl.store(y_ptr + tl.program_id(0) * most + i, x, mask=i < most)
+
+def pads(x, lengths):
+    y = torch.empty_like(x)
+    longest = lengths.max().item()
+    {check}
+    grid = (x.shape[0], triton.cdiv({counted}, 128))
+    padded[grid](x, lengths, y, {given}, B={block})
+    return y
+"""
+
 
 def _one(issue: str, text: str) -> tuple[int, str]:
     found = [i for i in analyze(parse_module(text), _CONTEXT) if i.id == issue]
@@ -110,6 +180,64 @@ def _one(issue: str, text: str) -> tuple[int, str]:
             {"name": "batch", "operation": "atomic_add"},
             {"name": "head", "operation": "atomic_add"},
         ),
+        (
+            "multi_pass_row",
+            _NORM,
+            {
+                "length": "n",
+                "width": "x.shape[1]",
+                "block": "triton.next_power_of_2(x.shape[1])",
+            },
+            {"length": "n", "width": "x.shape[1]", "block": 1024},
+        ),
+        (
+            "multi_pass_row",
+            _NORM,
+            {"length": "n: tl.constexpr", "width": 4096, "block": 1024},
+            {"length": "n: tl.constexpr", "width": "x.shape[1]", "block": 1024},
+        ),
+        ("high_register_pressure", _TUNED, {"columns": 128}, {"columns": 256}),
+        ("autotune_key_missing", _UNKEYED, {"extent": "depth"}, {"extent": "seqlen_k"}),
+        (
+            "suboptimal_tile_size",
+            _COPIED,
+            {"grid": "triton.cdiv(x.numel(), 32768)", "block": 32768},
+            {"grid": "triton.cdiv(x.numel(), 8192)", "block": 8192},
+        ),
+        (
+            "suboptimal_tile_size",
+            _COPIED,
+            {"grid": "triton.cdiv(x.numel(), 8)", "block": 8},
+            {"grid": "1", "block": 8},
+        ),
+        (
+            "device_host_sync",
+            _LONGEST,
+            {"counted": "x.shape[1]", "given": "longest", "block": 128, "check": ""},
+            {"counted": "longest", "given": "x.shape[1]", "block": 128, "check": ""},
+        ),
+        (
+            "device_host_sync",
+            _LONGEST,
+            {"counted": "x.shape[1]", "given": "longest", "block": 128, "check": ""},
+            {
+                "counted": "x.shape[1]",
+                "given": "x.shape[1]",
+                "block": 128,
+                "check": "if longest > x.shape[1]:\n        raise ValueError(longest)",
+            },
+        ),
+        (
+            "device_host_sync",
+            _LONGEST,
+            {"counted": "x.shape[1]", "given": "longest", "block": 128, "check": ""},
+            {
+                "counted": "x.shape[1]",
+                "given": "x.shape[1]",
+                "block": "triton.next_power_of_2(longest)",
+                "check": "",
+            },
+        ),
     ],
 )
 def test_what_is_less_certain_is_advice(
@@ -118,6 +246,24 @@ def test_what_is_less_certain_is_advice(
     severe, _ = _one(issue, text.format(**certain))
     advice, _ = _one(issue, text.format(**less))
     assert severe >= 3 > advice
+
+
+@pytest.mark.parametrize(("dtype", "severities"), [("fp32", {4}), ("fp64", set()), (None, {2})])
+def test_doubles_are_advice_where_the_types_are_not_known(
+    dtype: str | None, severities: set[int]
+) -> None:
+    text = """
+@triton.jit
+def copied(x_ptr, y_ptr):
+    tl.store(y_ptr, tl.load(x_ptr).to(tl.float64))
+
+def launch(x, y):
+    copied[(1,)](x, y)
+"""
+    given = tuple(ArgumentFacts(name, "tensor", f"*{dtype}") for name in ("x_ptr", "y_ptr"))
+    launches = (LaunchFacts("copied", (1,), given),) if dtype else ()
+    found = analyze(parse_module(text), AnalysisContext(launches=launches))
+    assert {i.severity for i in found if i.id == "dtype_float64"} == severities
 
 
 def test_a_maximum_is_named() -> None:

@@ -36,6 +36,7 @@ _REFUSALS = ("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLang
 """Triton's errors, in a test of what the compiler does not take."""
 _WRONG_RESULT = 5
 _FOLDERS = frozenset({"test", "tests", "unittest", "unittests", "unit_tests"})
+_PLAIN = frozenset({"int", "float", "bool", "str"})
 _DEPTH = 3
 """How many folders above a file may say that it is a test: above those the project may lie."""
 
@@ -126,11 +127,13 @@ def _is_test(statement: ast.stmt) -> bool:
 def _is_demonstration(function: ast.FunctionDef) -> bool:
     """Whether a function makes its own inputs and keeps its results to itself.
 
-    It has no parameters, returns nothing, and changes no name of the file.
+    It has no parameters but numbers and names, returns nothing, and changes no name of the file.
     """
     given = function.args
-    takes = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
-    if any(takes) or function.decorator_list:
+    takes = (*given.posonlyargs, *given.args, *given.kwonlyargs)
+    if given.vararg or given.kwarg or function.decorator_list:
+        return False
+    if not all(isinstance(a.annotation, ast.Name) and a.annotation.id in _PLAIN for a in takes):
         return False
     return not any(
         isinstance(node, ast.Global | ast.Nonlocal | ast.Yield)

@@ -17,6 +17,7 @@ from tilewright.analysis.detectors.correctness.grids import (
 from tilewright.analysis.detectors.correctness.tuning import tuned_at
 from tilewright.analysis.detectors.host_code.block_layouts import lays_out_data
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.varying_sizes import is_count_of_a_batch
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import ONE, tiles_of
@@ -184,11 +185,12 @@ def autotune_key_missing(module: Module, context: AnalysisContext) -> Iterator[F
             what += "for the first value is used for all others."
         if extents:
             is_count = len(extents) == 1 and not flow.loops and not _has_products(flow)
+            is_count = is_count or all(map(is_count_of_a_batch, extents))
             yield Finding(
                 tuned_at(module, kernel),
                 what,
                 kernel.name,
-                # To tune streams of elements once, whatever their number, is a choice.
+                # To tune once for elements, or for sequences of all lengths, is a choice.
                 severity=2 if is_count else None,
             )
 
@@ -282,6 +284,8 @@ def _extents(kernel: Kernel, flow: Flow) -> list[str]:
         for value in walk(access.mask) if access.mask is not None else ():
             if value.op == "compare" and value.detail in ("Lt", "LtE"):
                 bounds.update(_parameters(value.operands[1]))
+    # A length that is loaded is known to the device alone: no key can have it.
+    bounds -= {str(access.base) for access in flow.accesses}
     return [p.name for p in kernel.parameters if p.name in bounds and not p.is_constexpr]
 
 

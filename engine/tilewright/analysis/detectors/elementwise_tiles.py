@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, loads_in, stated_arguments, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.host_code.facts import is_elementwise, is_measuring
-from tilewright.analysis.detectors.program_counts import grows_with_the_problem
+from tilewright.analysis.detectors.program_counts import grows_with_the_problem, is_one_program
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles.infer import tiles_of
@@ -19,6 +19,8 @@ _MOST_A_THREAD = 32
 _MOST_AT_ALL = 128
 """Half of the 255 registers of a thread, one for each element in fp32."""
 _DEFAULT_WARPS = 4
+_ADVICE = 2
+"""Of tiles that are long but stay in registers, and of short ones that one program alone has."""
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "reduce", "cumsum", "argmax"))
 _MOST_ATOMICS = 8
 """Elements a thread from which on a tile of 128 was four times faster (NVIDIA/Megatron-LM#6334)."""
@@ -39,7 +41,8 @@ def misfits(module: Module, context: AnalysisContext) -> Iterator[Finding]:
             warps = _warps(launch)
             if size is None or warps is None or is_measuring(launch.host_function or ""):
                 continue
-            message, severity = _misfit(size, warps, width, is_plain), None
+            message = _misfit(size, warps, width, is_plain)
+            severity = _weight(module, launch, size, warps * width)
             if message is None and _scatters(flow) and size >= _MOST_ATOMICS * warps * width:
                 message = (
                     f"Each of {warps * width} threads adds {size // (warps * width)} elements to "
@@ -58,6 +61,13 @@ def misfits(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                     kernel.name,
                     severity=1,
                 )
+
+
+def _weight(module: Module, launch: Launch, size: int, threads: int) -> int | None:
+    """The severity of a tile's size where less is lost than by others."""
+    is_held = threads < size <= _MOST_AT_ALL * threads
+    is_alone = size < threads and is_one_program(module, launch)
+    return _ADVICE if is_held or is_alone else None
 
 
 def _is_short(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> bool:

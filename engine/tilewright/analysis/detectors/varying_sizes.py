@@ -23,6 +23,9 @@ _HELD = re.compile(
 _WIDTHS = re.compile(
     r"(.*_)?(dim|hidden\w*|width|cols|columns|heads?|features?|channels?|vocab\w*)"
 )
+_LENGTHS = re.compile(
+    r"(.*_)?(seq_?len\w*|seqs?|tokens?|ctx(_?len\w*)?|context(_?len\w*)?|batch\w*|bsz|(q|k|kv)_?len)(_\w{1,2})?"
+)
 _ROUNDINGS = frozenset({"next_power_of_2", "bit_length", "log2"})
 _MOST_STEPS = 12
 
@@ -34,6 +37,11 @@ class Variety(IntEnum):
     FEW = 1
     """One for each power of two, or so."""
     MANY = 2
+
+
+def is_count_of_a_batch(name: str) -> bool:
+    """Whether a number is called a length of sequences, or a count of them or of tokens."""
+    return _LENGTHS.fullmatch(name.lower()) is not None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from tilewright.analysis.detectors.algorithmic.dispatch import (
+    fits_block_to_loop,
     is_capped_vocabulary,
     is_for_long_rows,
 )
@@ -14,10 +15,11 @@ from tilewright.analysis.detectors.common import (
     first_line,
     loads_in,
     may_overwrite,
+    stated_arguments,
     triton_kernels,
 )
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.intervals import number_of
+from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
@@ -25,6 +27,7 @@ from tilewright.analysis.values import Access, Flow, Loop, same_form, walk
 from tilewright.source.model import Kernel, Module
 
 _LONGEST_RESIDENT_ROW = 32768
+_ADVICE = 2
 
 
 @detector("multi_pass_row")
@@ -48,11 +51,15 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
                 continue
             if is_capped_vocabulary(module, kernel, flow, group[0], first.base):
                 continue
+            is_short = _fits_a_block(module, context, kernel, group[0])
+            needs = "a row that fits one block needs one pass"
             yield Finding(
                 module.index.range_of(again.node),
                 f"The row is read from memory {len(reading)} times, once in each of "
-                f"{len(reading)} loops over it; a row that fits one block needs one pass.",
+                f"{len(reading)} loops over it; {needs}"
+                f"{'.' if is_short else ', and nothing here says how long a row is.'}",
                 kernel.name,
+                severity=None if is_short else _ADVICE,
                 related=(
                     Related("first read here", module.index.range_of(first.node)),
                     *(
@@ -62,6 +69,22 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
                     ),
                 ),
             )
+
+
+def _fits_a_block(module: Module, context: AnalysisContext, kernel: Kernel, loop: Loop) -> bool:
+    """Whether the file or a captured launch says that a program's registers can hold a row.
+
+    The host fits the block to the row, or the row's length is a known number.
+    """
+    if loop.bounds is None or fits_block_to_loop(module, kernel, loop):
+        return True
+    stated = [
+        Numbers(stated_arguments(module, kernel, launch))
+        for launch in module.launches_of(kernel.name)
+    ]
+    numbers = [*context_numbers(context, kernel.name), *stated] or [Numbers()]
+    lengths = [number_of(loop.bounds[1], n) for n in numbers]
+    return all(length is not None and length <= _LONGEST_RESIDENT_ROW for length in lengths)
 
 
 def _exceeds_a_block(context: AnalysisContext, kernel: Kernel, loop: Loop) -> bool:

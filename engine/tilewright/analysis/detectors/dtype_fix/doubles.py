@@ -18,6 +18,7 @@ _MAYBE_FP64 = (
     "This computes in fp64, at 1/2 to 1/64 of the fp32 rate, depending on the chip; unless the "
     "data is fp64, fp32 is what kernels of this kind use."
 )
+_ADVICE = 2
 _DOUBLES = ("torch.float64", "torch.double")
 
 
@@ -39,6 +40,7 @@ def float64(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                     module.index.range_of(node),
                     _NO_FP64 if sure else _MAYBE_FP64,
                     kernel.name,
+                    severity=None if sure else _ADVICE,
                 )
         if sure:
             for launch in module.launches_of(kernel.name):

@@ -22,6 +22,8 @@ _RARE = ("cpu", "is_cuda", ".device", "ndim == 0", "dim() == 0", "numel() == 1")
 _OF_NUMBERS = frozenset({"triton.cdiv", "triton.next_power_of_2", "len"})
 """What gives a number of the host, whatever kernel is given it."""
 _MAX_DEPTH = 20
+_WITHOUT_KERNELS = ("pytorch", "fallback", "reference", "naive", "eager", "cpu")
+"""What is in the names of functions that compute without kernels what others compute with them."""
 
 COPIES_BACK = " copies from the device and makes the host wait for all work before it."
 _COUNTS = " makes the host wait for all work before it, to learn how long the result is."
@@ -238,7 +240,7 @@ def _in_helpers(
         if not isinstance(call.func, ast.Name):
             continue
         helper = module.host_functions.get(call.func.id)
-        is_foreign = helper is None or _is_cached(helper) or "cpu" in call.func.id.lower()
+        is_foreign = helper is None or _is_cached(helper) or _is_without_kernels(call.func.id)
         if helper is None or is_foreign or helper is graph.node:
             continue
         given = {
@@ -254,6 +256,11 @@ def _in_helpers(
         )
         for found in _in_graph(inner, parameters):
             yield replace(found, call=call, helper=helper)
+
+
+def _is_without_kernels(name: str) -> bool:
+    """Whether a helper is the way without a kernel, by its name."""
+    return any(word in name.lower() for word in _WITHOUT_KERNELS)
 
 
 def _is_cached(function: ast.FunctionDef) -> bool:

@@ -3,8 +3,11 @@
 import ast
 from collections.abc import Collection, Iterator
 
+from tilewright.analysis.flow import flow_of
 from tilewright.analysis.nodes import nodes_like
-from tilewright.source.model import Module
+from tilewright.analysis.values import Flow
+from tilewright.source.host import resolve
+from tilewright.source.model import Launch, Module
 
 
 def is_size(module: Module, function: ast.FunctionDef, read: ast.AST) -> bool:
@@ -19,6 +22,52 @@ def is_size(module: Module, function: ast.FunctionDef, read: ast.AST) -> bool:
         for caller, given in _receivers(module, function, places)
         if places
     )
+
+
+def is_limit_of_launch(
+    module: Module, function: ast.FunctionDef, read: ast.AST, launches: Collection[Launch]
+) -> bool:
+    """Whether a number read in a function decides how many programs a launch of it starts.
+
+    Or how long its tiles are.
+    """
+    names = _computed_from(function, [read])
+    places: list[ast.AST] = []
+    for launch in launches:
+        kernel = module.kernel(launch.kernel)
+        blocks = () if kernel is None else _lengths_of_tiles(flow_of(module, kernel))
+        places += [launch.grid, resolve(module, launch, launch.grid)]
+        places += [launch.arguments[name] for name in blocks if name in launch.arguments]
+    return any(_is_of(inner, (read,), names) for place in places for inner in ast.walk(place))
+
+
+def _lengths_of_tiles(flow: Flow) -> set[str]:
+    """The parameters that are lengths of tiles, as they are."""
+    return {
+        str(value.operands[1].detail)
+        for value in flow.values.values()
+        if value.op == "arange" and value.operands[1].op == "param"
+    }
+
+
+def is_only_checked(function: ast.FunctionDef, read: ast.AST) -> bool:
+    """Whether a number read in a function does nothing there but decide if it ends in an error."""
+    names = _computed_from(function, [read])
+    checks: list[ast.AST] = [*nodes_like(function, ast.Assert)]
+    for choice in nodes_like(function, ast.If):
+        if isinstance(choice.body[-1], ast.Raise):
+            checks += [choice.test, *choice.body]
+    checked = {id(inner) for check in checks for inner in ast.walk(check)}
+    given = {
+        id(inner)
+        for statement in nodes_like(function, ast.Assign)
+        if {t.id for t in statement.targets if isinstance(t, ast.Name)} & names
+        for inner in ast.walk(statement)
+    }
+    uses = [n for n in nodes_like(function, ast.Name) if n.id in names]
+    others = [n for n in uses if id(n) not in checked and id(n) not in given]
+    is_read = id(read) in checked or any(id(n) in checked for n in uses)
+    return is_read and not others
 
 
 def _computed_from(function: ast.FunctionDef, parts: Collection[ast.AST]) -> set[str]:

@@ -7,7 +7,11 @@ from itertools import chain
 from tilewright.analysis.detectors.host_code.diagnostics import is_diagnostic, is_without_launch
 from tilewright.analysis.detectors.host_code.facts import is_measuring, times_launches
 from tilewright.analysis.detectors.host_code.read_backs import COPIES_BACK, ReadBack, read_backs
-from tilewright.analysis.detectors.host_code.read_sizes import is_size
+from tilewright.analysis.detectors.host_code.read_sizes import (
+    is_limit_of_launch,
+    is_only_checked,
+    is_size,
+)
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -100,9 +104,18 @@ def _read_backs(
                     module.index.range_of(call),
                     what + COPIES_BACK,
                     launches[0].kernel,
-                    severity=_ADVICE if _is_returned(node, call) else None,
+                    severity=_ADVICE if _is_wanted(module, node, call, launches) else None,
                 ),
             )
+
+
+def _is_wanted(
+    module: Module, function: ast.FunctionDef, read: ast.AST, launches: list[Launch]
+) -> bool:
+    """Whether the host has to have a number itself: to return it, check it or launch by it."""
+    if isinstance(read, ast.Call) and _is_returned(function, read):
+        return True
+    return is_only_checked(function, read) or is_limit_of_launch(module, function, read, launches)
 
 
 def _is_returned(function: ast.FunctionDef, call: ast.Call) -> bool:
@@ -139,7 +152,8 @@ def _further_read_backs(
             ):
                 continue
         related: tuple[Related, ...] = ()
-        is_result = isinstance(read.node, ast.Call) and _is_returned(node, read.node)
+        is_result = read.helper is None and _is_wanted(module, node, read.node, launches)
+        is_result = is_result or (isinstance(read.node, ast.Call) and _is_returned(node, read.node))
         if read.call is not None:
             related = (Related("called here", module.index.range_of(read.call)),)
         yield (

@@ -93,31 +93,44 @@ def _pressure(
     held: Sequence[_Held],
     settings: Sequence[Setting],
 ) -> Finding | None:
-    worst: tuple[int, Setting] | None = None
-    over = 0
-    for setting in settings:
-        taken = held_bytes(held, setting, chip)
-        if taken is not None and taken > _limit(chip, held, setting):
-            over += 1
-            if worst is None or taken > worst[0]:
-                worst = (taken, setting)
-    if worst is None:
+    over = [
+        (taken, setting)
+        for setting in settings
+        if (taken := held_bytes(held, setting, chip)) is not None
+        and taken > _limit(chip, held, setting)
+    ]
+    if not over:
         return None
-    taken, setting = worst
+    taken, setting = max(over, key=lambda pair: pair[0])
+    fitting = [s for s in settings if s not in [spilling for _, spilling in over]]
     names = ", ".join(item.name for item in held)
     room = register_bytes(chip, setting)
     is_sure = taken > _SURE * room
-    where = f"in {over} of {len(settings)} configurations " if setting.config is not None else ""
+    is_tuned = setting.config is not None
+    where = f"in {len(over)} of {len(settings)} configurations " if is_tuned else ""
+    is_lost = any(not _has_same_tile(spilling, fitting) for _, spilling in over)
     return Finding(
         setting.range,
         f"Through a loop {names} {'takes' if len(held) == 1 else 'take'} {taken // 1024} KiB of "
         f"registers {where}where num_warps={setting.warps} has "
         f"{room // 1024} KiB on {chip.id}, too little for what else the "
-        f"loop needs: it {'spills' if is_sure else 'may spill'} to memory.",
+        f"loop needs: it {'spills' if is_sure else 'may spill'} to memory"
+        f"{'.' if is_lost else ', and the tuner has the same tile with more warps.'}",
         kernel.name,
         related=tuple(Related("held", module.index.range_of(item.node)) for item in held[:4]),
         # Operands that a product reads from shared memory leave it more room.
-        severity=None if is_sure else 2,
+        # A tuner that has the tile with more warps loses no more than the trial.
+        severity=None if is_sure and is_lost else 2,
+    )
+
+
+def _has_same_tile(setting: Setting, others: Sequence[Setting]) -> bool:
+    """Whether a tuner that has one setting also has one with the same sizes for more warps."""
+    return setting.config is not None and any(
+        other.config is not None
+        and other.numbers == setting.numbers
+        and (other.warps or 0) > (setting.warps or 0)
+        for other in others
     )
 
 
