@@ -101,7 +101,7 @@ def normed(x, y):
 _TUNED = """
 @triton.autotune(
     [
-        triton.Config({{"B": 128, "C": 256}}, num_warps=4),
+        triton.Config({{"B": {rows}, "C": 256}}, num_warps=4),
         triton.Config({{"B": 128, "C": {columns}}}, num_warps=8),
     ],
     key=["n"],
@@ -115,6 +115,14 @@ def products(a_ptr, b_ptr, c_ptr, n, B: tl.constexpr, C: tl.constexpr):
         b = tl.load(b_ptr + (start + ks)[:, None] * C + cols[None, :])
         acc += tl.dot(a, b)
     tl.store(c_ptr + rows[:, None] * C + cols[None, :], acc)
+"""
+_PADDED = """
+@triton.jit
+def scores(q_ptr, k_ptr, o_ptr, D: tl.constexpr, C: tl.constexpr):
+    rows, ds, cols = tl.arange(0, 16), tl.arange(0, D), tl.arange(0, C)
+    q = tl.load(q_ptr + rows[:, None] * D + ds[None, :], mask={mask}, other=0.0)
+    k = tl.load(k_ptr + cols[None, :] * D + ds[:, None])
+    tl.store(o_ptr + cols, tl.sum(tl.dot(q, k), 0))
 """
 _UNKEYED = """
 @triton.autotune([triton.Config({{"B": 64}}), triton.Config({{"B": 128}})], key=["width"])
@@ -196,7 +204,24 @@ def _one(issue: str, text: str) -> tuple[int, str]:
             {"length": "n: tl.constexpr", "width": 4096, "block": 1024},
             {"length": "n: tl.constexpr", "width": "x.shape[1]", "block": 1024},
         ),
-        ("high_register_pressure", _TUNED, {"columns": 128}, {"columns": 256}),
+        (
+            "high_register_pressure",
+            _TUNED,
+            {"rows": 128, "columns": 128},
+            {"rows": 128, "columns": 256},
+        ),
+        (
+            "high_register_pressure",
+            _TUNED,
+            {"rows": 128, "columns": 128},
+            {"rows": 256, "columns": 128},
+        ),
+        (
+            "suboptimal_algorithm",
+            _PADDED,
+            {"mask": "ds[None, :] < 64"},
+            {"mask": "rows[:, None] == 0"},
+        ),
         ("autotune_key_missing", _UNKEYED, {"extent": "depth"}, {"extent": "seqlen_k"}),
         (
             "suboptimal_tile_size",
@@ -264,6 +289,25 @@ def launch(x, y):
     launches = (LaunchFacts("copied", (1,), given),) if dtype else ()
     found = analyze(parse_module(text), AnalysisContext(launches=launches))
     assert {i.severity for i in found if i.id == "dtype_float64"} == severities
+
+
+def test_a_number_of_the_module_is_not_that_of_a_parameter_of_its_name() -> None:
+    text = """
+@triton.jit
+def summed(x_ptr, y_ptr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + i, tl.associative_scan(tl.load(x_ptr + i), 0, added))
+
+def sums(x, y, {parameter}):
+    summed[(x.shape[0],)](x, y, K)
+
+K = 16
+"""
+    found = [
+        {issue.id for issue in analyze(parse_module(text.format(parameter=name)), _CONTEXT)}
+        for name in ("n", "K")
+    ]
+    assert ["suboptimal_tile_size" in ids for ids in found] == [True, False]
 
 
 def test_a_maximum_is_named() -> None:

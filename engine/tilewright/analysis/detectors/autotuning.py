@@ -381,7 +381,7 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
             if access.kind != "atomic" or access.base is None or access.base in safe:
                 continue
             is_added = module.names.is_call(access.node, TL + "atomic_add")
-            if is_added and _is_compiled(kernel, access.node, autotune.configs):
+            if is_added and is_compiled(kernel, access.node, autotune.configs):
                 safe.add(access.base)
                 yield Finding(
                     module.index.range_of(access.node),
@@ -392,7 +392,7 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
                 )
 
 
-def _is_compiled(kernel: Kernel, node: ast.AST, configs: Sequence[Config] | None) -> bool:
+def is_compiled(kernel: Kernel, node: ast.AST, configs: Sequence[Config] | None) -> bool:
     """Whether a node is in no branch that every configuration decides against."""
     chosen = [
         (branch, id(node) in {id(n) for part in branch.body for n in ast.walk(part)})

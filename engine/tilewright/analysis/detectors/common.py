@@ -7,11 +7,13 @@ from typing import cast
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.nodes import nodes_of as nodes_of
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
-from tilewright.source.host import is_fresh, resolve
+from tilewright.source.host import host_of, is_fresh, resolve
 from tilewright.source.model import Kernel, Language, Launch, Module
+from tilewright.source.node_memo import per_node
 from tilewright.source.parse import module_constants
 from tilewright.source.text import Range
 
@@ -125,8 +127,25 @@ def stated_arguments(module: Module, kernel: Kernel, launch: Launch) -> Mapping[
     return cast("Mapping[str, int]", module.memo[key])
 
 
+def constants_at(module: Module, launch: Launch) -> Mapping[str, ast.expr]:
+    """The module's constants that a launch sees: the host function binds no name like theirs."""
+    host, constants = host_of(module, launch), module_constants(module.tree)
+    own = frozenset() if host is None else _own_names(host)
+    if own.isdisjoint(constants):
+        return constants
+    return {name: node for name, node in constants.items() if name not in own}
+
+
+@per_node
+def _own_names(function: ast.FunctionDef) -> frozenset[str]:
+    """The parameters and local names of a host function."""
+    outer = {name for node in nodes_like(function, ast.Global) for name in node.names}
+    bound = {n.id for n in nodes_like(function, ast.Name) if not isinstance(n.ctx, ast.Load)}
+    return frozenset({a.arg for a in nodes_like(function, ast.arg)} | bound) - outer
+
+
 def _stated(module: Module, kernel: Kernel, launch: Launch) -> dict[str, int]:
-    evaluator = Evaluator(module_constants(module.tree), {}, module.names)
+    evaluator = Evaluator(constants_at(module, launch), {}, module.names)
     stated = {}
     for name in kernel.constexprs:
         node = launch.arguments.get(name)

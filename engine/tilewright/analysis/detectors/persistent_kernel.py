@@ -7,7 +7,7 @@ from math import prod
 from pathlib import PurePath
 
 from tilewright.analysis.detectors.chips import chip_of
-from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.common import TL, constants_at, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -16,7 +16,6 @@ from tilewright.python_syntax import parameter_defaults
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Launch, Module
-from tilewright.source.parse import module_constants
 
 _MOST_UNITS = 1024
 """A literal above this is a limit of the grid, not a count of compute units."""
@@ -95,7 +94,7 @@ def _literal_programs(module: Module, launch: Launch) -> tuple[int, str] | None:
 
 
 def _number(module: Module, launch: Launch, node: ast.expr) -> int | None:
-    evaluator = Evaluator(module_constants(module.tree), {}, module.names)
+    evaluator = Evaluator(constants_at(module, launch), {}, module.names)
     stated = resolve(module, launch, node)
     default = _default(module, launch, stated) if isinstance(stated, ast.Name) else None
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tilewright.analysis.detectors.common import stated_arguments
+from tilewright.analysis.detectors.common import constants_at, stated_arguments
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext
 from tilewright.analysis.tiles import TileFacts, Tiles, tiles_of
@@ -11,7 +11,6 @@ from tilewright.analysis.values import Value
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import resolve
 from tilewright.source.model import Config, Kernel, Launch, Module
-from tilewright.source.parse import module_constants
 from tilewright.source.text import Range
 
 Option = int | float | bool | str | None
@@ -102,7 +101,7 @@ def _stated(module: Module, kernel: Kernel) -> Iterator[Setting]:
 
 
 def _options(module: Module, launch: Launch) -> dict[str, Option]:
-    evaluator = Evaluator(module_constants(module.tree), {}, module.names)
+    evaluator = Evaluator(constants_at(module, launch), {}, module.names)
     found: dict[str, Option] = {}
     for name, node in launch.options.items():
         try:

@@ -19,6 +19,7 @@ from tilewright.analysis.instances.model import (
     Method,
     Unfollowed,
     Unknown,
+    demand_exact,
     keys_of,
 )
 from tilewright.analysis.instances.operators import (
@@ -142,8 +143,8 @@ class Evaluator(Hooks):
             return self.computed(op, one, two)
         if op is ast.FloorDiv and isinstance(one, Dim) and one.is_raised:
             self.asked_to_round(one)
-        elif op is ast.FloorDiv and isinstance(one, Dim) and isinstance(two, Dim):
-            _demand_exact(one, two)
+        elif op is ast.FloorDiv and isinstance(one, Dim) and (isinstance(two, Dim) or two == 2):
+            demand_exact(one, two)
         if op is ast.Mod:
             self.divided(one, two)
         return plain_result(op, one, two)
@@ -454,12 +455,6 @@ class Evaluator(Hooks):
 
     def _function(self, node: ast.FunctionDef) -> None:
         self.env[node.name] = Function(node, self.env)
-
-
-def _demand_exact(one: Dim, two: Dim) -> None:
-    """The quotient of two sizes is taken to be exact where nothing rounds it up."""
-    if one % two and len(one.keys) == 1 and not one.keys & two.keys:
-        raise Infeasible("a quotient", multiples={key: 2 * int(two) for key in one.keys})
 
 
 # A table of bound methods would make each evaluation a reference cycle, which only the garbage

@@ -87,6 +87,13 @@ def keys_of(value: object) -> frozenset[str]:
     return value.keys if isinstance(value, Dim) else frozenset()
 
 
+def demand_exact(one: Dim, two: float) -> None:
+    """The quotient of two sizes, or half of an axis, is taken to be exact if nothing rounds it."""
+    is_count = not isinstance(two, Dim) and any(key.endswith("#") for key in one.keys)
+    if one % two and len(one.keys) == 1 and not one.keys & keys_of(two) and not is_count:
+        raise Infeasible("a quotient", multiples={key: 2 * int(two) for key in one.keys})
+
+
 @dataclass(eq=False)
 class Storage:
     """Memory of a tensor.

@@ -13,6 +13,7 @@ from tilewright.source.model import Kernel, Module
 _COORDINATES = frozenset(
     {"expand", "binary", "program_id", "arange", "const", "param", "loop_index", "cast"}
 )
+_ADVICE = 2
 _LIKELY = 2
 """The severity of what is certain to be more work, but a part of the kernel's time."""
 _ORDERS = ("Gt", "GtE", "Lt", "LtE")
@@ -141,12 +142,23 @@ def summed_products(module: Module, context: AnalysisContext) -> Iterator[Findin
                     break
                 inner = inner.operands[0]
             if inner is not None and inner.op == "dot" and used.get(inner, 0) == 1:
+                is_padded = any(map(_keeps_one_row, inner.positional[:2]))
                 yield Finding(
                     module.index.range_of(node),
                     "The tile of products is only summed; summing the operand first turns the "
                     "matrix product into a product with a vector.",
                     kernel.name,
+                    # A row that is padded for the matrix unit costs little where memory is slower.
+                    severity=_ADVICE if is_padded else None,
                 )
+
+
+def _keeps_one_row(operand: Value) -> bool:
+    """Whether an operand is a load whose mask keeps a single place: ``arange(0, 16) == 0``."""
+    mask = operand.uncast.keyword("mask") if operand.uncast.op == "load" else None
+    return mask is not None and any(
+        part.op == "compare" and part.detail == "Eq" for part in walk(mask)
+    )
 
 
 def products_of_ones(module: Module, context: AnalysisContext) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import constants_at, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import terms, unexpanded
 from tilewright.analysis.detectors.correctness.unmasked import is_open_extent
 from tilewright.analysis.detectors.registry import detector
@@ -14,7 +14,6 @@ from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import host_of, resolve
 from tilewright.source.model import Launch, Module
 from tilewright.source.node_memo import per_node
-from tilewright.source.parse import module_constants
 
 
 @detector("columns_left_out")
@@ -145,15 +144,15 @@ def _fixed_size(module: Module, launch: Launch, node: ast.expr) -> int | None:
     """A block's size where the source states it, also as the lesser of it and what would do."""
     value = resolve(module, launch, node)
     if isinstance(value, ast.Call) and module.names.is_call(value, "min") and len(value.args) == 2:
-        sizes = [_number(module, part) for part in value.args]
+        sizes = [_number(module, launch, part) for part in value.args]
         known = [size for size in sizes if size is not None]
         return known[0] if len(known) == 1 else None
-    return _number(module, value)
+    return _number(module, launch, value)
 
 
-def _number(module: Module, node: ast.expr) -> int | None:
+def _number(module: Module, launch: Launch, node: ast.expr) -> int | None:
     try:
-        value = Evaluator(module_constants(module.tree), {}, module.names).value(node)
+        value = Evaluator(constants_at(module, launch), {}, module.names).value(node)
     except Undecidable:
         return None
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 1 else None

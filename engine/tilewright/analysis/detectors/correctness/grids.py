@@ -1,9 +1,9 @@
 """Detector of grids that count other blocks than the kernel's programs take."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, source_numbers, triton_kernels
+from tilewright.analysis.detectors.common import TL, constants_at, source_numbers, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers, number_of
@@ -12,7 +12,6 @@ from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import resolve
 from tilewright.source.model import Launch, Module
-from tilewright.source.parse import module_constants
 
 _CDIV = ("triton.cdiv", "triton.language.cdiv")
 
@@ -139,13 +138,9 @@ def divisor_number(
     match divisor:
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))):
             return numbers.parameters.get(key) if name in arguments else None
-    evaluator = Evaluator(_once(module), {}, module.names)
+    evaluator = Evaluator(constants_at(module, launch), {}, module.names)
     try:
         value = evaluator.value(resolve(module, launch, divisor))
     except Undecidable:
         return None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _once(module: Module) -> Mapping[str, ast.expr]:
-    return module_constants(module.tree)

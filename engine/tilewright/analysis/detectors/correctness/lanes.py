@@ -34,7 +34,7 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
                     used.setdefault(load, node)
         for load, user in used.items():
             access = by_result.get(load)
-            if access is not None and access.mask is not None and access.other is None:
+            if access is not None and _leaves_out_lanes(access, flow):
                 yield Finding(
                     module.index.range_of(access.node),
                     "Lanes that the mask leaves out hold undefined values, and they enter "
@@ -52,6 +52,50 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
                     "give other=, or mask that access too.",
                     kernel.name,
                 )
+
+
+def _leaves_out_lanes(access: Access, flow: Flow) -> bool:
+    """Whether a load has a mask that may leave out lanes, and nothing to fill them with."""
+    return access.mask is not None and access.other is None and not _is_full(access.mask, flow)
+
+
+def _is_full(mask: Value, flow: Flow) -> bool:
+    """Whether a mask bounds whole blocks of a loop over no more: ``range(n // B)``."""
+    mask = _unexpanded(mask)
+    if mask.op != "compare" or mask.detail != "Lt":
+        return False
+    offset, end = _unexpanded(mask.operands[0]), mask.operands[1]
+    if not offset.is_binary("Add"):
+        return False
+    for one, two in (offset.operands, offset.operands[::-1]):
+        lanes = _unexpanded(two)
+        if lanes.op != "arange" or not one.is_binary("Mult"):
+            continue
+        length = lanes.operands[1]
+        for turn, step in (one.operands, one.operands[::-1]):
+            loop = flow.loops.get(int(str(turn.detail))) if turn.op == "loop_index" else None
+            bounds = None if loop is None else loop.bounds
+            if step is length and bounds is not None and _counts_whole(bounds, end, length):
+                return lanes.operands[0].is_const(0)
+    return False
+
+
+def _counts_whole(bounds: tuple[Value, Value, Value], end: Value, length: Value) -> bool:
+    """Whether a loop runs once for each whole block of a length."""
+    start, stop, step = bounds
+    return (
+        start.is_const(0)
+        and step.is_const(1)
+        and stop.is_binary("FloorDiv")
+        and stop.operands[0] is end
+        and stop.operands[1] is length
+    )
+
+
+def _unexpanded(value: Value) -> Value:
+    while value.op == "expand":
+        value = value.operands[0]
+    return value
 
 
 def _addressing(module: Module, flow: Flow) -> Iterator[tuple[Value, Access]]:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from tilewright.analysis.detectors.autotuning import is_compiled
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -22,6 +23,8 @@ def lock_without_barrier(module: Module, context: AnalysisContext) -> Iterator[F
             release = _release(module, atomics, waited)
             store = None if release is None else _last_store(flow, waited, release)
             if release is None or store is None or is_one_warp(module, kernel):
+                continue
+            if kernel.autotune and not is_compiled(kernel, release.node, kernel.autotune.configs):
                 continue
             yield Finding(
                 module.index.range_of(release.node),

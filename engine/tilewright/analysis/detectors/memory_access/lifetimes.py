@@ -108,18 +108,23 @@ def _pressure(
     is_sure = taken > _SURE * room
     is_tuned = setting.config is not None
     where = f"in {len(over)} of {len(settings)} configurations " if is_tuned else ""
-    is_lost = any(not _has_same_tile(spilling, fitting) for _, spilling in over)
+    is_lost = any(
+        not is_tuned
+        or (amount <= _SURE * chip.register_file_bytes and not _has_same_tile(spilling, fitting))
+        for amount, spilling in over
+    )
+    others = "" if is_lost else ", and the tuner has other settings."
     return Finding(
         setting.range,
         f"Through a loop {names} {'takes' if len(held) == 1 else 'take'} {taken // 1024} KiB of "
         f"registers {where}where num_warps={setting.warps} has "
         f"{room // 1024} KiB on {chip.id}, too little for what else the "
         f"loop needs: it {'spills' if is_sure else 'may spill'} to memory"
-        f"{'.' if is_lost else ', and the tuner has the same tile with more warps.'}",
+        f"{others or '.'}",
         kernel.name,
         related=tuple(Related("held", module.index.range_of(item.node)) for item in held[:4]),
         # Operands that a product reads from shared memory leave it more room.
-        # A tuner that has the tile with more warps loses no more than the trial.
+        # A tuner that has the tile with more warps, or could not, loses no more than the trial.
         severity=None if is_sure and is_lost else 2,
     )
 
