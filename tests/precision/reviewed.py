@@ -24,6 +24,9 @@ DRAWN = FOLDER / "drawn_packages.yaml"
 KEPT_BACK = FOLDER / "kept_back_packages.yaml"
 AUTHORS = FOLDER / "author_packages.yaml"
 FURTHER = FOLDER / "further_author_packages.yaml"
+SMALL = FOLDER / "small_packages.yaml"
+FURTHER_SMALL = FOLDER / "further_small_packages.yaml"
+LAST_SMALL = FOLDER / "last_small_packages.yaml"
 
 
 class Verdict(StrEnum):

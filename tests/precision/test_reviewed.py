@@ -14,10 +14,13 @@ from reviewed import (
     CORRECTNESS,
     DRAWN,
     FURTHER,
+    FURTHER_SMALL,
     KEPT_BACK,
+    LAST_SMALL,
     NEWEST,
     PERFORMANCE,
     SEEN,
+    SMALL,
     TEN,
     UNSEEN,
     Judgement,
@@ -96,7 +99,20 @@ def test_a_malformed_review_is_refused(tmp_path: Path, change: dict[str, object]
 
 @pytest.mark.parametrize(
     "path",
-    [SEEN, TEN, BLIND, UNSEEN, NEWEST, DRAWN, KEPT_BACK, AUTHORS, FURTHER],
+    [
+        SEEN,
+        TEN,
+        BLIND,
+        UNSEEN,
+        NEWEST,
+        DRAWN,
+        KEPT_BACK,
+        AUTHORS,
+        FURTHER,
+        SMALL,
+        FURTHER_SMALL,
+        LAST_SMALL,
+    ],
     ids=lambda path: path.stem,
 )
 def test_lists_of_other_repositories_judge_each_report_once(path: Path) -> None:
