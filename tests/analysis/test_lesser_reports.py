@@ -124,6 +124,13 @@ def scores(q_ptr, k_ptr, o_ptr, D: tl.constexpr, C: tl.constexpr):
     k = tl.load(k_ptr + cols[None, :] * D + ds[:, None])
     tl.store(o_ptr + cols, tl.sum(tl.dot(q, k), 0))
 """
+_ADDED = """
+@triton.jit
+def counted(x_ptr, o_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + i, mask=i < n, other=1.0)
+    tl.atomic_add(o_ptr + i, {added})
+"""
 _UNKEYED = """
 @triton.autotune([triton.Config({{"B": 64}}), triton.Config({{"B": 128}})], key=["width"])
 @triton.jit
@@ -221,6 +228,12 @@ def _one(issue: str, text: str) -> tuple[int, str]:
             _PADDED,
             {"mask": "ds[None, :] < 64"},
             {"mask": "rows[:, None] == 0"},
+        ),
+        (
+            "atomic_without_mask",
+            _ADDED,
+            {"added": "tl.where(i < n, x, 1.0)"},
+            {"added": "tl.where(i < n, x, 0.0)"},
         ),
         ("autotune_key_missing", _UNKEYED, {"extent": "depth"}, {"extent": "seqlen_k"}),
         (

@@ -121,13 +121,13 @@ def is_capped_vocabulary(
 
 
 def _is_capped(node: ast.expr) -> bool:
-    """``min(MOST, next_power_of_2(n))``."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "min"
-        and any("next_power_of_2" in ast.unparse(part) for part in node.args)
-    )
+    """``min(MOST, next_power_of_2(n))``, or ``next_power_of_2(min(n, MOST))``."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Name) and node.func.id == "min":
+        return any("next_power_of_2" in ast.unparse(part) for part in node.args)
+    is_rounded = ast.unparse(node.func).endswith("next_power_of_2")
+    return is_rounded and any(ast.unparse(part).startswith("min(") for part in node.args)
 
 
 def _is_picked_from(flow: Flow, base: str | None) -> bool:

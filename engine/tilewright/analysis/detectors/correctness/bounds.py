@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.correctness.counterexamples import outside
@@ -199,8 +200,17 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
                 module, kernel, access.pointer
             ):
                 return
-            yield _unlike_finding(module, kernel, access, other, bound)
+            finding = _unlike_finding(module, kernel, access, other, bound)
+            yield replace(finding, severity=ADVICE) if _adds_zero(flow, access) else finding
             return
+
+
+def _adds_zero(flow: Flow, access: Access) -> bool:
+    """Whether an atomic adds ``tl.where(inside, x, 0.0)``: what it reaches past the end stays."""
+    added = flow.values.get(access.node.args[1]) if len(access.node.args) > 1 else None
+    if access.kind != "atomic" or added is None or not added.is_call(TL + "where"):
+        return False
+    return len(added.positional) == 3 and added.positional[2].detail == 0
 
 
 def _picks_lanes(module: Module, kernel: Kernel, index: Value, bound: Value) -> bool:

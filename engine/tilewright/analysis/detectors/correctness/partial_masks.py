@@ -198,7 +198,7 @@ def unchecked_blocks(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
     for access, made in bare:
         for other, like, axes in checked:
             axis = next((a for a in axes if _is_same_block(made, like, a)), None)
-            if axis is not None:
+            if axis is not None and not _goes_over_whole_blocks(flow, access, made, axis):
                 yield Finding(
                     module.index.range_of(access.node),
                     f"The {other.kind} on line {other.node.lineno} checks dimension {axis} of the "
@@ -208,6 +208,16 @@ def unchecked_blocks(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
                     related=(Related("checked here", module.index.range_of(other.node)),),
                 )
                 return
+
+
+def _goes_over_whole_blocks(flow: Flow, access: Access, made: Value, axis: int) -> bool:
+    """Whether a loop around an access runs up to how many whole blocks there are of a dimension."""
+    extent, length = _part(made, "shape", 1, axis), _part(made, "block_shape", 4, axis)
+    ends = [bounds[1] for n in access.loops if (bounds := flow.loops[n].bounds) is not None]
+    return any(
+        end.is_binary("FloorDiv") and end.operands[0] is extent and end.operands[1] is length
+        for end in ends
+    )
 
 
 def _block_pointer_call(pointer: Value) -> Value | None:

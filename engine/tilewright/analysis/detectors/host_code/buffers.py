@@ -87,7 +87,8 @@ def _materialized(
             "number itself costs nothing."
         )
     if name == "contiguous" and value.sources and _is_broadcast(value.sources[0]):
-        if not all(_takes_strides(module, graph, use) for use in uses):
+        takes_strides = all(_takes_strides(module, graph, use) for use in uses)
+        if not takes_strides or not _reads_tiles(module, uses):
             return None
         return (
             f"This writes a broadcast out in full for {kernel} to read; a stride of 0 reads the "

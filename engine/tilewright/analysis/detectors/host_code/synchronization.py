@@ -25,6 +25,7 @@ _SYNCHRONIZE = frozenset(
 _READS_BACK = frozenset({"item", "tolist", "cpu", "numpy"})
 _CONVERSIONS = frozenset({"float", "int", "bool", "print"})
 _ADVICE = 2
+_NEEDED = "; the host needs the value here, unless its caller knows it or a bound of it."
 
 
 @detector("device_host_sync", host=True)
@@ -98,15 +99,21 @@ def _read_backs(
         if what is None or is_diagnostic(module, node, call):
             continue
         if not is_size(module, node, call):
+            is_wanted = _is_wanted(module, node, call, launches)
             yield (
                 call,
                 Finding(
                     module.index.range_of(call),
-                    what + COPIES_BACK,
+                    _sentence(what + COPIES_BACK, is_wanted),
                     launches[0].kernel,
-                    severity=_ADVICE if _is_wanted(module, node, call, launches) else None,
+                    severity=_ADVICE if is_wanted else None,
                 ),
             )
+
+
+def _sentence(text: str, is_wanted: bool) -> str:
+    """What is said of a read, with what is not known where the host may need the value."""
+    return text.removesuffix(".") + _NEEDED if is_wanted else text
 
 
 def _is_wanted(
@@ -160,7 +167,7 @@ def _further_read_backs(
             read.node if read.call is None else read.call,
             Finding(
                 module.index.range_of(read.node),
-                read.what + read.why,
+                _sentence(read.what + read.why, is_result),
                 launches[0].kernel,
                 related,
                 # A short copy to the device waits for less.
