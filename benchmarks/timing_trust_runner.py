@@ -15,7 +15,8 @@ from typing import Any
 import torch
 import triton  # noqa: F401 - before any fork, so that no runner pays for it
 
-from tilewright.worker.protocol import JobError, MessageBuffer, write_message
+from tilewright.worker.protocol import JobError
+from tilewright.worker.runtime.connections import MessageBuffer, write_message
 from tilewright.worker.timing.clocks import clock_for
 from tilewright.worker.timing.paired_runner import Contest
 

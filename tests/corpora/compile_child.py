@@ -18,6 +18,7 @@ from typing import Any
 
 from tilewright.worker import jobs
 from tilewright.worker.loading import partial_import, stub_modules
+from tilewright.worker.runtime import job_process
 
 SECONDS = float(os.environ.get("COMPILE_SECONDS", "45"))
 _ANSWERS = {
@@ -86,7 +87,7 @@ def _in_fork(job: dict[str, Any]) -> dict[str, Any]:
 
 def _performed(job: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"status": "ok", "value": jobs.perform(job)}
+        return {"status": "ok", "value": job_process.perform(job)}
     except (*partial_import.FAILURES, MemoryError) as error:
         return {"status": "error", "value": f"{type(error).__name__}: {error}"}
 

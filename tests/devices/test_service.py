@@ -26,8 +26,8 @@ from tilewright.evaluation.model import Evaluation, Level
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.loading import find_problem
 from tilewright.worker.loading.import_stamps import stamp
-from tilewright.worker.protocol import encode
 from tilewright.worker.runtime import service as served
+from tilewright.worker.runtime.connections import encode
 
 pytestmark = pytest.mark.triton
 

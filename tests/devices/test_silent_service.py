@@ -16,7 +16,7 @@ from tilewright.devices.model import JobStatus
 from tilewright.devices.rpc import Conversation
 from tilewright.devices.service import connection
 from tilewright.devices.service.connection import ServiceChannel
-from tilewright.worker.protocol import encode
+from tilewright.worker.runtime.connections import encode
 
 JOB = {"kind": "inputs", "seed": 0}
 HELLO = encode({"hello": {"pid": os.getpid(), "executable": sys.executable}})

@@ -37,7 +37,7 @@ from tilewright.worker.trials import repeated_calls
 repeated_calls._LIMIT_S = dict.fromkeys((True, False), 600.0)
 from tilewright.worker.jobs import measure
 measure.HOST_CODE_S = min({patience_s}, 0.5)
-from tilewright.worker.main import main
+from tilewright.worker.runtime.fork_server import main
 sys.exit(main())
 """
 

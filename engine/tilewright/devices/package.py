@@ -16,7 +16,13 @@ from tilewright.home import home, unkept
 from tilewright.worker.loading.import_stamps import stamp
 
 PACKAGE = "tilewright_worker"
-_MAIN = f"import sys\n\nfrom {PACKAGE}.main import main\n\nsys.exit(main())\n"
+_MAIN = f"""import sys
+
+from {PACKAGE}.protocol import SERVICE
+from {PACKAGE}.runtime import fork_server, service
+
+sys.exit(service.main() if SERVICE in sys.argv else fork_server.main())
+"""
 _EPOCH = (2020, 1, 1, 0, 0, 0)
 
 

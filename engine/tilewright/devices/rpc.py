@@ -12,7 +12,7 @@ from io import BufferedReader
 from typing import Any, BinaryIO, cast
 
 from tilewright.worker.messages.envelope import Answer, Hello, Job, Request
-from tilewright.worker.protocol import MessageBuffer, encode
+from tilewright.worker.runtime.connections import MessageBuffer, encode
 
 _CHUNK = 1 << 16
 _TAIL = 4096

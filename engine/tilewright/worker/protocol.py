@@ -50,12 +50,7 @@ their ``storage_offset`` is not what it would be. ``order`` is the interpreter's
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import struct
-from collections.abc import Mapping
-from typing import Any
 
 VERSION = 1
 COMPILE_ONLY = "--compile-only"
@@ -64,8 +59,6 @@ READS_RESULT = "the host code reads a result"
 """Begins what is said of host code that cannot be followed where nothing runs."""
 MARKER = "TILEWRIGHT_WORKER_ID"
 FOLDER_PREFIX = "tilewright-worker-"
-HEADER = struct.Struct(">I")
-MAX_MESSAGE = 256 * 1024 * 1024
 OUTPUT_TAIL = 16 * 1024
 
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
@@ -97,49 +90,3 @@ class HarnessError(Exception):
 
 class OutOfMemoryError(Exception):
     """A job that needs more memory than there is; the message carries the sizes."""
-
-
-def encode(message: Mapping[str, object]) -> bytes:
-    """A framed message."""
-    body = json.dumps(message, default=str).encode("utf-8", "replace")
-    return HEADER.pack(len(body)) + body
-
-
-def write_message(descriptor: int, message: Mapping[str, object]) -> None:
-    """Write one framed message, all of it; raises OSError when the other side is gone."""
-    data = memoryview(encode(message))
-    while data:
-        data = data[os.write(descriptor, data) :]
-
-
-class MessageBuffer:
-    """Collects bytes as they come and hands out whole messages."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-
-    def feed(self, data: bytes) -> list[Any]:
-        """The messages that ``data`` completes; raises ValueError for what is no message."""
-        self._data += data
-        messages = []
-        while len(self._data) >= HEADER.size:
-            (length,) = HEADER.unpack_from(self._data)
-            if length > MAX_MESSAGE:
-                raise ValueError(f"a message of {length} bytes is over the limit of {MAX_MESSAGE}")
-            end = HEADER.size + length
-            if len(self._data) < end:
-                break
-            message = _decoded(bytes(self._data[HEADER.size : end]))
-            if not isinstance(message, dict):
-                raise ValueError("a message must be an object")
-            messages.append(message)
-            del self._data[:end]
-        return messages
-
-
-def _decoded(body: bytes) -> Any:
-    """What JSON says; raises ValueError for what is none, or is nested too deeply to be read."""
-    try:
-        return json.loads(body)
-    except RecursionError as error:
-        raise ValueError("a message is nested too deeply") from error

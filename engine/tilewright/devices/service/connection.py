@@ -27,7 +27,8 @@ from tilewright.devices.service.places import (
     socket_path,
 )
 from tilewright.worker.messages.envelope import Hello
-from tilewright.worker.protocol import COMPILE_ONLY, SECRET, SERVICE, MessageBuffer
+from tilewright.worker.protocol import COMPILE_ONLY, SECRET, SERVICE
+from tilewright.worker.runtime.connections import MessageBuffer
 
 _HELLO_SECONDS = 20.0
 _PAUSE_SECONDS = 0.05

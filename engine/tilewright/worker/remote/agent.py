@@ -28,8 +28,9 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from ..protocol import FOLDER_PREFIX, MARKER, write_message
+from ..protocol import FOLDER_PREFIX, MARKER
 from ..runtime import process_tree
+from ..runtime.connections import write_message
 from .file_sync import Mirror
 
 LINK = struct.Struct(">cI")

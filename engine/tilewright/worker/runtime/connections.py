@@ -3,18 +3,66 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import select
 import socket
+import struct
 import time
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from ..protocol import MessageBuffer, encode
-
+_HEADER = struct.Struct(">I")
+_MAX_MESSAGE = 256 * 1024 * 1024
 _CHUNK = 1 << 16
 _MOST_DESCRIPTORS = 4
+
+
+def encode(message: Mapping[str, object]) -> bytes:
+    """A framed message."""
+    body = json.dumps(message, default=str).encode("utf-8", "replace")
+    return _HEADER.pack(len(body)) + body
+
+
+def write_message(descriptor: int, message: Mapping[str, object]) -> None:
+    """Write one framed message, all of it; raises OSError when the other side is gone."""
+    data = memoryview(encode(message))
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+class MessageBuffer:
+    """Collects bytes as they come and hands out whole messages."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> list[Any]:
+        """The messages that ``data`` completes; raises ValueError for what is no message."""
+        self._data += data
+        messages = []
+        while len(self._data) >= _HEADER.size:
+            (length,) = _HEADER.unpack_from(self._data)
+            if length > _MAX_MESSAGE:
+                raise ValueError(f"a message of {length} bytes is over the limit of {_MAX_MESSAGE}")
+            end = _HEADER.size + length
+            if len(self._data) < end:
+                break
+            message = _decoded(bytes(self._data[_HEADER.size : end]))
+            if not isinstance(message, dict):
+                raise ValueError("a message must be an object")
+            messages.append(message)
+            del self._data[:end]
+        return messages
+
+
+def _decoded(body: bytes) -> Any:
+    """What JSON says; raises ValueError for what is none, or is nested too deeply to be read."""
+    try:
+        return json.loads(body)
+    except RecursionError as error:
+        raise ValueError("a message is nested too deeply") from error
 
 
 class Peer:

@@ -1,14 +1,21 @@
-"""The long-lived process that has imported torch and triton, and forks one child for each job."""
+"""The long-lived process that has imported torch and triton, and forks one child for each job.
+
+``main`` is where an engine's own worker starts; that of all of a user's processes is a ``service``.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import gc
 import os
+import platform
 import selectors
 import shutil
+import signal
+import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,18 +23,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import jobs
-from ..protocol import ERROR, FOLDER_PREFIX, LOST, MARKER
+from ..loading.import_stamps import stamp
+from ..protocol import COMPILE_ONLY, ERROR, FOLDER_PREFIX, LOST, MARKER, VERSION
 from ..sandbox import confinement
 from ..trials.coordinators import Coordinators, remove_shared_folders
 from . import process_tree
-from .connections import Line, Peer
+from .connections import Line, Peer, write_message
 from .job_processes import Children, forget
 
 if TYPE_CHECKING:
-    from ..messages.envelope import Answer, Request
+    from ..messages.envelope import Answer, Hello, Request
 
 _TICK_S = 1.0
 _SWEEP_S = 0.5
+_WATCH_S = 0.2
+_PRIORITY_TRIES = 20
+_PRIORITY_PAUSE_S = 0.03
+_STAMPED = ("triton", "triton._C.libtriton", "torch", "torch.version")
+
+
+def main() -> int:
+    """Serve until the engine closes stdin; 1 if torch or triton cannot be imported."""
+    requests, answers = private_channels()
+    confinement.scrub_environment()
+    _keep_priority()
+    _watch_for_the_engine()
+    hello = import_what_is_slow()
+    write_message(answers, {"hello": hello})
+    if "error" in hello:
+        return 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    ForkServer((Peer(requests, answers),)).serve()
+    return 0
 
 
 class ForkServer:
@@ -267,3 +294,83 @@ def private_channels() -> tuple[int, int]:
     os.dup2(2, 1)
     os.close(null)
     return requests, answers
+
+
+def import_what_is_slow() -> Hello:
+    """Import it, and say what it was; ``error`` where that cannot be.
+
+    With ``COMPILE_ONLY`` on the command line torch is not asked for, and only compilers are served.
+    """
+    # Triton's advice would be in every job's output.
+    warnings.filterwarnings("ignore", module=r"triton\.")
+    start = time.perf_counter()
+    hello: Hello = {
+        "protocol": VERSION,
+        "python": platform.python_version(),
+        "pid": os.getpid(),
+    }
+    try:
+        hello |= _versions(COMPILE_ONLY in sys.argv[1:])
+    except ImportError as error:
+        return {**hello, "error": str(error)}
+    hello["files"] = _stamps()
+    return {**hello, "seconds": time.perf_counter() - start}
+
+
+def _versions(compile_only: bool) -> Hello:
+    """Of what is imported; torch is None where it is not needed."""
+    import triton
+
+    if compile_only:
+        jobs.preload(compile_only=True)
+        return {"torch": None, "triton": triton.__version__}
+    import numpy  # noqa: F401
+    import torch
+
+    jobs.preload()
+    return {"torch": torch.__version__, "triton": triton.__version__}
+
+
+def _stamps() -> dict[str, list[int]]:
+    """Files that are others once torch or triton is: when each was written, and its size."""
+    found = {}
+    for name in _STAMPED:
+        path = getattr(sys.modules.get(name), "__file__", None)
+        if path and (seen := stamp(path)):
+            found[path] = seen
+    return found
+
+
+def _watch_for_the_engine() -> None:
+    """Leave while still importing, which takes seconds, if the engine is killed meanwhile.
+
+    Not by a parent-death signal: that follows the thread that started this process, not the engine.
+    """
+    parent = os.getppid()
+
+    def check(number: int, frame: object) -> None:
+        del number, frame
+        if os.getppid() != parent:
+            os._exit(0)
+
+    signal.signal(signal.SIGALRM, check)
+    signal.setitimer(signal.ITIMER_REAL, _WATCH_S, _WATCH_S)
+
+
+def _keep_priority() -> None:
+    """Give the session that this process leads the niceness of the process.
+
+    Linux may schedule each session as one (autogroup), whose niceness begins at 0.
+    """
+    if os.getsid(0) != os.getpid():
+        return
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    for _ in range(_PRIORITY_TRIES if niceness > 0 else 0):
+        try:
+            Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
+        except BlockingIOError:  # one change in a tenth of a second, of all sessions
+            time.sleep(_PRIORITY_PAUSE_S)
+        except OSError:
+            return
+        else:
+            return

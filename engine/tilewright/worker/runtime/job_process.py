@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .. import jobs
+from ..loading import import_stamps
 from ..protocol import (
     CRASHED,
     ERROR,
@@ -24,9 +25,10 @@ from ..protocol import (
     JobError,
     NotInterpretedError,
     OutOfMemoryError,
-    write_message,
 )
 from ..sandbox import confinement, gpu_memory_limit, network_namespace, read_paths
+from . import prewarm
+from .connections import write_message
 
 if TYPE_CHECKING:
     from ..messages.envelope import Answer, Job
@@ -74,11 +76,37 @@ def _answer(job: Job[Any], scratch: str, timeout_s: float) -> Answer:
     # What goes wrong before any code under test is there is a fault of Tilewright.
     answer = attempted(confined)
     if answer["status"] == OK:
-        return attempted(lambda: jobs.perform(job))
+        return attempted(lambda: perform(job))
     if answer["status"] == ERROR:
         told = f"its process could not be confined: {answer['message']}"
         return {**answer, "status": FAULT, "message": told}
     return answer
+
+
+def perform(job: Job[Any]) -> Any:
+    """What a job gives; raises JobError for one that is unknown or lacks an argument."""
+    kind = job.get("kind")
+    module = jobs.module_of(kind)
+    if kind in jobs.COMPILING:
+        prewarm.without_tritons_cache()
+    before = import_stamps.loaded() if kind in jobs.KEPT_ON_DISK else frozenset()
+    try:
+        value = module.perform(job)
+    except KeyError as error:
+        if error.__traceback__ is not None and error.args and error.args[0] not in job:
+            _blame_missing_argument(error, kind)
+        raise
+    if kind in jobs.KEPT_ON_DISK:
+        value["depends"] = import_stamps.brought_along(before, str(job.get("module")))
+    return value
+
+
+def _blame_missing_argument(error: KeyError, kind: object) -> None:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is not None and __name__.rsplit(".", 2)[0] in trace.tb_frame.f_globals["__name__"]:
+        raise JobError(f"a {kind} job needs {error.args[0]!r}") from error
 
 
 def attempted(perform: Callable[[], Mapping[str, object]]) -> Answer:

@@ -26,10 +26,10 @@ from ..protocol import (
     OUTPUT_TAIL,
     TIMEOUT,
     UNSUPPORTED,
-    MessageBuffer,
 )
 from ..sandbox import cgroups
 from . import gpu_visibility, job_process, process_tree
+from .connections import MessageBuffer
 
 if TYPE_CHECKING:
     from ..messages.envelope import Answer, Job

@@ -21,15 +21,14 @@ import sys
 import termios
 import time
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..loading.import_stamps import stamp
-from ..protocol import ERROR, MARKER, OK, SERVICE, encode, write_message
+from ..protocol import ERROR, MARKER, OK, SERVICE
 from . import process_tree
-from .connections import Peer
-from .fork_server import ForkServer
+from .connections import Peer, encode, write_message
+from .fork_server import ForkServer, import_what_is_slow, private_channels
 
 if TYPE_CHECKING:
     from ..messages.envelope import Answer, Hello, Request
@@ -37,18 +36,18 @@ if TYPE_CHECKING:
 _TICK_S = 20.0
 _CREDENTIALS = struct.Struct("3i")
 _BACKLOG = 64
-_TRIES = 20
-_PAUSE_S = 0.03
 _IN_USE_S = 30.0
 
 
-def main(arguments: list[str], answers: int, hello: Callable[[], Hello]) -> int:
-    """``SERVICE SOCKET SECONDS``: serve there; ``answers`` gets one hello as soon as it does.
+def main() -> int:
+    """``SERVICE SOCKET SECONDS`` on the command line: serve there; stdout gets one hello as soon as
+    it does.
 
     1 if torch or triton cannot be imported, 0 where another process serves already.
     """
-    at = arguments.index(SERVICE)
-    path, idle_s = Path(arguments[at + 1]), float(arguments[at + 2])
+    _, answers = private_channels()
+    at = sys.argv.index(SERVICE)
+    path, idle_s = Path(sys.argv[at + 1]), float(sys.argv[at + 2])
     _leave_whoever_started_this()
     lock = _lock(path)
     if lock is None:
@@ -56,7 +55,8 @@ def main(arguments: list[str], answers: int, hello: Callable[[], Hello]) -> int:
         return 0
     folder = _fresh_folder(path, lock)
     said: Hello = {
-        **hello(), "pid": os.getpid(), "executable": sys.executable, "worker": sys.argv[0]
+        **import_what_is_slow(), "pid": os.getpid(),
+        "executable": sys.executable, "worker": sys.argv[0],
     }  # fmt: skip
     if "error" in said:
         write_message(answers, {"hello": said})
@@ -233,25 +233,6 @@ def _give_up_terminal() -> None:
         return  # the session has none
     fcntl.ioctl(terminal, termios.TIOCNOTTY)
     os.close(terminal)
-
-
-def keep_priority() -> None:
-    """Give the session that this process leads the niceness of the process.
-
-    Linux may schedule each session as one (autogroup), whose niceness begins at 0.
-    """
-    if os.getsid(0) != os.getpid():
-        return
-    niceness = os.getpriority(os.PRIO_PROCESS, 0)
-    for _ in range(_TRIES if niceness > 0 else 0):
-        try:
-            Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
-        except BlockingIOError:  # one change in a tenth of a second, of all sessions
-            time.sleep(_PAUSE_S)
-        except OSError:
-            return
-        else:
-            return
 
 
 def _lock(path: Path) -> int | None:
