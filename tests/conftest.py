@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tilewright.collection import collect_seldom
-from tilewright.devices.local import WorkerDevice
+from tilewright.devices.client import WorkerDevice
 
 # Few random examples while one works, more with --hypothesis-profile=ci, all of them with
 # --hypothesis-profile=all: see each.examples.

@@ -11,7 +11,7 @@ from golden_compiles import Golden, goldens
 
 from tilewright.compiled.issues import compiled_issues
 from tilewright.compiled.rules import RULES
-from tilewright.devices.local import WorkerDevice
+from tilewright.devices.client import WorkerDevice
 from tilewright.devices.opening import open_device
 from tilewright.source import parse_module
 from tilewright.targets.cache import ReportCache

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices.local import WorkerDevice
+from tilewright.devices.client import WorkerDevice
 
 CLOSE = WorkerDevice.close
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tilewright.devices import hello_cache
+from tilewright.devices.client import WorkerDevice
 from tilewright.devices.hello_cache import keep_gpus, keep_hello, known_gpus, known_hello
-from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceInfo, JobOutcome, JobStatus
 from tilewright.targets.cache import ReportCache
 from tilewright.worker.loading.import_stamps import stamp

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices.client import WorkerClient
+from tilewright.devices.client import WorkerClient, WorkerDevice
 from tilewright.devices.discovery import close_all, compiler
-from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceInfo, JobStatus
 from tilewright.devices.service.places import ServiceError, open_socket
 from tilewright.devices.service.status import running_services, stop_services

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.devices.client import WorkerDevice
 from tilewright.devices.discovery import close_all
 from tilewright.devices.facts import DeviceFacts, device_facts
-from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import JobStatus
 from tilewright.devices.opening import open_device
 

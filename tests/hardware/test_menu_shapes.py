@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from each import sample
 
-from tilewright.devices.client import WorkerClient
+from tilewright.devices.client import WorkerClient, WorkerDevice
 from tilewright.devices.discovery import close_all
-from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceInfo
 from tilewright.hardware.chips import chip
 from tilewright.hardware.configs import dot_configs

@@ -14,7 +14,7 @@ import pytest
 from tilewright.agents import analyzer
 from tilewright.agents.briefing import Briefing
 from tilewright.agents.model import Unusable
-from tilewright.devices.local import WorkerDevice
+from tilewright.devices.client import WorkerDevice
 from tilewright.devices.opening import open_device
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

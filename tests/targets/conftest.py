@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tilewright.devices.local import WorkerDevice
+from tilewright.devices.client import WorkerDevice
 from tilewright.devices.opening import open_device
 
 

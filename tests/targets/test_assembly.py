@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices.local import WorkerDevice
+from tilewright.devices.client import WorkerDevice
 from tilewright.devices.opening import open_device
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.loading import find_problem

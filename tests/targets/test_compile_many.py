@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices.local import WorkerDevice
+from tilewright.devices.client import WorkerDevice
 from tilewright.targets.cache import ReportCache
 from tilewright.targets.compilation import COMPILE_SECONDS, compile_many
 from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target

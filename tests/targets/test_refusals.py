@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices.local import WorkerDevice
+from tilewright.devices.client import WorkerDevice
 from tilewright.devices.opening import open_device
 from tilewright.targets.cache import ReportCache
 from tilewright.targets.compilation import compile_launch

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tilewright.devices.local import WorkerDevice
+from tilewright.devices.client import WorkerDevice
 from tilewright.devices.model import DeviceError, JobOutcome, JobStatus
 from tilewright.serialize import load
 from tilewright.targets.cache import ReportCache, content_key

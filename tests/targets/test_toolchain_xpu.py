@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.devices.client import WorkerClient
+from tilewright.devices.client import WorkerClient, WorkerDevice
 from tilewright.devices.discovery import close_all
-from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import DeviceInfo
 from tilewright.evaluation.workbench import Workbench
 from tilewright.problems.loading import find_problem

@@ -16,8 +16,7 @@ from pathlib import Path
 import faulting
 import pytest
 
-from tilewright.devices.client import WorkerClient
-from tilewright.devices.local import WorkerDevice
+from tilewright.devices.client import WorkerClient, WorkerDevice
 from tilewright.devices.model import Device, DeviceInfo
 from tilewright.targets.model import Target
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tilewright.devices.client import WorkerDevice
 from tilewright.devices.cluster import ClusterAddress, is_cluster, parse_cluster
 from tilewright.devices.discovery import (
     chosen_python,
@@ -19,7 +20,6 @@ from tilewright.devices.discovery import (
     simulated,
     simulator,
 )
-from tilewright.devices.local import WorkerDevice
 from tilewright.devices.model import (
     INTERPRETER,
     NEURON,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tilewright.devices.local import ON_DEVICE, JobClient, WorkerDevice
+from tilewright.devices.client import ON_DEVICE, JobClient, WorkerDevice
 from tilewright.devices.model import DeviceInfo, JobOutcome, Value
 from tilewright.worker.messages.envelope import Job
 
