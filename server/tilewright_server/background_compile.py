@@ -10,11 +10,11 @@ from typing import Any
 
 from tilewright.signatures.sources import inferable
 from tilewright_server.analysis_cache import Parsed
-from tilewright_server.compiled_facts import functions_of, read_compiled
 from tilewright_server.context import ServerContext
-from tilewright_server.fact_store import facts_key, hashes_of
+from tilewright_server.fact_keys import facts_key, hashes_of
 from tilewright_server.jobs.engine_job import conclude, run_engine
 from tilewright_server.jobs.manager import Job, JobKind
+from tilewright_server.kernel_facts import functions_of, read_compiled
 from tilewright_server.settings import CompileRun, Settings
 from tilewright_server.snapshot import Snapshot
 

@@ -7,13 +7,12 @@ from tilewright.targets.model import CompileReport
 from tilewright.targets.occupancy import occupancy_of
 from tilewright_server import wording
 from tilewright_server.compiled_cards import configuration, origin_in_words
-from tilewright_server.compiled_facts import CompiledFacts
-from tilewright_server.profile_facts import KernelFacts
+from tilewright_server.kernel_facts import CompiledFacts, ProfileFacts
 
 _UNKNOWN = "not known"
 
 
-def comparison(kernel: str, facts: CompiledFacts, profiles: Sequence[KernelFacts]) -> str:
+def comparison(kernel: str, facts: CompiledFacts, profiles: Sequence[ProfileFacts]) -> str:
     """A table with a column for each target: figures of its first launch that compiles.
 
     An estimate is called one; a time that was not measured is said to be so.
@@ -88,7 +87,7 @@ def _estimate(facts: CompiledFacts, report: CompileReport) -> str:
     return f"{found.us:,.1f} µs, {found.roofline_percent:.0f} % of the roof, {found.bound}-bound"
 
 
-def _measured(profiles: Sequence[KernelFacts], target: str) -> str:
+def _measured(profiles: Sequence[ProfileFacts], target: str) -> str:
     known = next((one for one in profiles if one.target == target and one.time is not None), None)
     if known is None or known.time is None:
         return "not measured"

@@ -16,7 +16,7 @@ from tilewright.targets.model import (
 )
 from tilewright.targets.occupancy import occupancy_of
 from tilewright_server import wording
-from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.kernel_facts import CompiledFacts
 
 if TYPE_CHECKING:
     from tilewright.costs import Estimate

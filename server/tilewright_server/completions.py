@@ -63,7 +63,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class KernelFacts:
+class ProfileFacts:
     """What is known of the tiles and settings of the kernel that is launched or tuned."""
 
     uses: tuple[TileUse, ...] = ()
@@ -86,7 +86,7 @@ class Request:
     around: Surroundings
     kernel: Kernel | None
     constants: tuple[str, ...]
-    facts: KernelFacts
+    facts: ProfileFacts
     in_kernel: bool
 
 

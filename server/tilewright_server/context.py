@@ -18,11 +18,11 @@ from tilewright_server.analysis_cache import Analysis, Parsed
 from tilewright_server.backend import Engine
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.certificates import Certificates
-from tilewright_server.fact_store import KernelFactStore
 from tilewright_server.jobs.engine_host import EngineHost
 from tilewright_server.jobs.manager import JobManager
 from tilewright_server.jobs.run_board import RunBoard
 from tilewright_server.jobs.run_journal import RunJournal
+from tilewright_server.kernel_facts import KernelFactStore
 from tilewright_server.last_good import HeldKernel
 from tilewright_server.models import Consents, ModelKeys
 from tilewright_server.notebooks import OPTIONS as NOTEBOOK_OPTIONS

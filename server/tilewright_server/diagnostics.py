@@ -14,11 +14,9 @@ from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.compiled_cards import issue_evidence
-from tilewright_server.compiled_facts import CompiledFacts
-from tilewright_server.fact_store import KernelFactStore
 from tilewright_server.issue_groups import grouped
+from tilewright_server.kernel_facts import CompiledFacts, KernelFactStore, LineMessage, ProfileFacts
 from tilewright_server.last_good import HeldKernel
-from tilewright_server.profile_facts import KernelFacts, LineMessage
 from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot
 
@@ -247,7 +245,7 @@ def _is_jitted(snapshot: Snapshot, line: int) -> bool:
 
 
 def profile_diagnostics(
-    snapshot: Snapshot, kernel: Kernel, facts: KernelFacts, *, compiles: bool = True
+    snapshot: Snapshot, kernel: Kernel, facts: ProfileFacts, *, compiles: bool = True
 ) -> list[types.Diagnostic]:
     """Problems that a profile found in the kernel's current text.
 
@@ -265,7 +263,7 @@ def profile_diagnostics(
 
 
 def _refused_or_spilled(
-    snapshot: Snapshot, kernel: Kernel, facts: KernelFacts
+    snapshot: Snapshot, kernel: Kernel, facts: ProfileFacts
 ) -> list[types.Diagnostic]:
     severity = (
         types.DiagnosticSeverity.Error

@@ -9,9 +9,7 @@ from tilewright.source.model import Config, Kernel
 from tilewright_server import wording
 from tilewright_server.cards import Card
 from tilewright_server.compiled_cards import compiled_card, short_compiled
-from tilewright_server.compiled_facts import CompiledFacts
-from tilewright_server.fact_store import Verified
-from tilewright_server.profile_facts import KernelFacts
+from tilewright_server.kernel_facts import CompiledFacts, ProfileFacts, Verified
 
 if TYPE_CHECKING:
     from tilewright.knowledge.model import IssueType
@@ -63,7 +61,7 @@ def issue_card(
 
 def kernel_card(
     kernel: Kernel,
-    facts: tuple[KernelFacts, ...],
+    facts: tuple[ProfileFacts, ...],
     failure: str | None,
     verified: Verified | None,
     compiled: CompiledFacts | None = None,
@@ -87,7 +85,7 @@ def _tuned(kernel: Kernel) -> str:
 
 
 def _kernel_details(
-    kernel: Kernel, facts: tuple[KernelFacts, ...], compiled: CompiledFacts | None
+    kernel: Kernel, facts: tuple[ProfileFacts, ...], compiled: CompiledFacts | None
 ) -> str:
     parameters = ", ".join(
         f"{p.name}: constexpr" if p.is_constexpr else p.name for p in kernel.parameters
@@ -116,12 +114,12 @@ def _config(config: Config) -> str:
     return ", ".join(f"{k}={'?' if v is None else v}" for k, v in pairs.items())
 
 
-def _facts_phrase(facts: KernelFacts) -> str:
+def _facts_phrase(facts: ProfileFacts) -> str:
     said = wording.facts_phrase(facts, limits=True)
     return f"**{facts.target}**, {wording.age(facts.taken)}: {said}"
 
 
-def _facts_details(facts: KernelFacts) -> str:
+def _facts_details(facts: ProfileFacts) -> str:
     """What the phrase does not say."""
     said = _facts_phrase(facts)
     lines = [f"- {message.text}" for message in facts.messages]

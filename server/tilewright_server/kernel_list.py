@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.kernel_facts import CompiledFacts, ProfileFacts
 from tilewright_server.nki_estimates import KernelEstimate
-from tilewright_server.profile_facts import KernelFacts
 
 _MEASURED, _ESTIMATED = "measured", "estimated"
 
@@ -109,7 +108,7 @@ def _certified_time(proof: Mapping[str, Any]) -> KernelTime | None:
     return KernelTime(time["us"], _MEASURED, time["device"], time["case"]) if time else None
 
 
-def profiled_time(facts: Sequence[KernelFacts]) -> KernelTime | None:
+def profiled_time(facts: Sequence[ProfileFacts]) -> KernelTime | None:
     """The newest time that was measured of a kernel's present text."""
     for one in facts:
         if one.time is not None:

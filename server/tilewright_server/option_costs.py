@@ -9,8 +9,7 @@ from tilewright.hardware.model import Chip
 from tilewright.targets.model import CompileReport, LaunchFacts
 from tilewright.targets.occupancy import occupancy_of
 from tilewright_server import wording
-from tilewright_server.compiled_facts import CompiledFacts
-from tilewright_server.profile_facts import KernelFacts, Timing
+from tilewright_server.kernel_facts import CompiledFacts, ProfileFacts, Timing
 
 TABLED = ("num_warps", "num_stages")
 DEFAULT_WARPS = 4
@@ -23,7 +22,7 @@ class Known:
     """What compilers and devices said of a kernel."""
 
     compiled: CompiledFacts | None = None
-    profiles: tuple[KernelFacts, ...] = ()
+    profiles: tuple[ProfileFacts, ...] = ()
 
 
 def warps_of(values: Mapping[str, object]) -> int:
@@ -154,7 +153,7 @@ def _timings(
     value: int,
     values: Mapping[str, object],
     chip: Chip,
-    profiles: Sequence[KernelFacts],
+    profiles: Sequence[ProfileFacts],
 ) -> Iterator[Timing]:
     for one in profiles:
         if one.target != chip.id or one.time is None or one.launch is None:

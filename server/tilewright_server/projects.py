@@ -18,7 +18,7 @@ from tilewright.analysis.model import EntryFacts
 from tilewright.problems.model import Problem
 from tilewright.targets.model import Target
 from tilewright_server.diagnostics import SOURCE
-from tilewright_server.fact_store import forget_stamps, spec_stamp
+from tilewright_server.fact_keys import forget_stamps, spec_stamp
 from tilewright_server.wording import sentence
 
 logger = logging.getLogger(__name__)

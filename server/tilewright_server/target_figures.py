@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from tilewright.figures import time_text
-from tilewright_server.compiled_facts import CompiledFacts
-from tilewright_server.profile_facts import KernelFacts
+from tilewright_server.kernel_facts import CompiledFacts, ProfileFacts
 
 _MOST_KERNELS = 3
-KernelKnown = tuple[str, CompiledFacts | None, Sequence[KernelFacts]]
+KernelKnown = tuple[str, CompiledFacts | None, Sequence[ProfileFacts]]
 
 
 def target_figures(kernels: Sequence[KernelKnown]) -> dict[str, str]:
@@ -28,7 +27,7 @@ def _cut(said: list[str]) -> list[str]:
 
 
 def _of_kernel(
-    compiled: CompiledFacts | None, profiles: Sequence[KernelFacts]
+    compiled: CompiledFacts | None, profiles: Sequence[ProfileFacts]
 ) -> Iterator[tuple[str, str]]:
     measured = {one.target: one for one in profiles if one.time is not None}
     targets = compiled.targets if compiled is not None else ()
@@ -39,7 +38,7 @@ def _of_kernel(
             yield target, _estimated(compiled, target)
 
 
-def _measured(facts: KernelFacts) -> str:
+def _measured(facts: ProfileFacts) -> str:
     time = facts.time
     if time is None:
         return "not measured"

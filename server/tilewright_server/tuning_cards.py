@@ -6,7 +6,7 @@ from tilewright.figures import time_text
 from tilewright.hardware.model import Chip
 from tilewright.source.model import Autotune, Kernel, Module
 from tilewright_server.compiled_cards import report_figures
-from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.kernel_facts import CompiledFacts
 from tilewright_server.language_places import AUTOTUNE, CONFIG, JIT
 
 _WARM_UP_MS = 25

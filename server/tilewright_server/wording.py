@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.figures import detectable, kibibytes
 from tilewright.rewrites.model import Numerics, Rewrite
 from tilewright_server.ignoring import Scope
-from tilewright_server.profile_facts import KernelFacts, Timing
+from tilewright_server.kernel_facts import ProfileFacts, Timing
 
 _LONGEST_REASON = 160
 _LEFT_SHOWN = 420
@@ -93,7 +93,7 @@ def lacking_launch(
     return f"{do}: {needs}"
 
 
-def facts_phrase(facts: KernelFacts, *, limits: bool = False, compiles: bool = True) -> str:
+def facts_phrase(facts: ProfileFacts, *, limits: bool = False, compiles: bool = True) -> str:
     """The same where the target is named already; with the chip's ``limits`` where known."""
     nothing = facts.compiled is None and facts.correct is None and facts.time is None
     if nothing and facts.notes and facts.correct_why in ("", facts.notes[-1]):
@@ -104,7 +104,7 @@ def facts_phrase(facts: KernelFacts, *, limits: bool = False, compiles: bool = T
     return " · ".join(parts)
 
 
-def _compile_phrase(facts: KernelFacts, limits: bool) -> str:
+def _compile_phrase(facts: ProfileFacts, limits: bool) -> str:
     if facts.compiled is None:
         return "not compiled"
     if not facts.compiled:
@@ -120,7 +120,7 @@ def _compile_phrase(facts: KernelFacts, limits: bool) -> str:
     return ", ".join(parts) or "compiles"
 
 
-def _correct_phrase(facts: KernelFacts) -> str:
+def _correct_phrase(facts: ProfileFacts) -> str:
     if facts.correct is None:
         why = shorten(facts.correct_why, _LONGEST_DOUBT, placeholder="…")
         return f"not judged: {why}" if why else "not checked"
@@ -128,7 +128,7 @@ def _correct_phrase(facts: KernelFacts) -> str:
     return f"correct{where}" if facts.correct else f"WRONG RESULT{where}"
 
 
-def _time_phrase(facts: KernelFacts) -> str:
+def _time_phrase(facts: ProfileFacts) -> str:
     if facts.time is not None:
         return time_text(facts.time) + bound_text(facts.bottleneck)
     untimed = "time not measured"

@@ -7,6 +7,7 @@ from typing import Any
 
 from conversation import KERNEL, Conversation
 
+from tilewright_server.kernel_facts import ProfileFacts, Timing
 from tilewright_server.kernel_list import (
     KernelTime,
     compiled_time,
@@ -14,7 +15,6 @@ from tilewright_server.kernel_list import (
     profiled_time,
     roots_of,
 )
-from tilewright_server.profile_facts import KernelFacts, Timing
 
 ISSUES = [
     {"id": "minor", "message": "small", "line": 3, "severity": 1, "kernel": "k"},
@@ -57,7 +57,7 @@ def test_a_stale_certificate_gives_no_time_and_says_what_changed() -> None:
 
 def test_a_measured_time_carries_its_share_of_the_roof() -> None:
     timing = Timing(90.0, 89.0, 92.0, "NVIDIA H200", "big[0]")
-    facts = KernelFacts(
+    facts = ProfileFacts(
         "k", "cuda:90", True, 48, 0, 0, None, (), True, timing, None, (), roof_percent=74.6
     )  # fmt: skip
     found = profiled_time([replace(facts, time=None), facts])

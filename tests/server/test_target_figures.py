@@ -3,8 +3,7 @@
 from tilewright.costs import Estimate
 from tilewright.costs.model import Bound
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
-from tilewright_server.compiled_facts import CompiledFacts
-from tilewright_server.profile_facts import KernelFacts, Timing
+from tilewright_server.kernel_facts import CompiledFacts, ProfileFacts, Timing
 from tilewright_server.target_figures import target_figures
 
 TARGETS = ("cuda:90", "hip:gfx942", "xpu:bmg-g31")
@@ -34,7 +33,7 @@ def test_an_estimate_is_called_one_and_is_the_best_configurations() -> None:
 
 def test_what_was_measured_comes_first() -> None:
     timing = Timing(9.5, 9.0, 10.0, "NVIDIA H200", "n=64")
-    facts = KernelFacts(
+    facts = ProfileFacts(
         "k", "cuda:90", True, None, None, None, None, (), True, timing, "NVIDIA H200", (),
         roof_percent=81.0,
     )  # fmt: skip

@@ -12,9 +12,8 @@ from tilewright.hardware.chips import chip
 from tilewright.source import parse_module
 from tilewright.targets.model import ArgumentFacts, CompileReport, LaunchFacts, Target
 from tilewright_server import tuning_cards
-from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.kernel_facts import CompiledFacts, ProfileFacts, Timing
 from tilewright_server.option_costs import Known, cost_table
-from tilewright_server.profile_facts import KernelFacts, Timing
 
 TUNED = """\
 import triton
@@ -121,7 +120,7 @@ def test_each_value_says_what_is_known_of_it() -> None:
         "twice", ("cuda:90",), "spec", reports, (), (), (), (estimate, estimate)
     )
     timing = Timing(11.0, 10.5, 11.5, "NVIDIA H200", "n=4096")
-    facts = KernelFacts(
+    facts = ProfileFacts(
         "twice", "cuda:90", True, 40, 0, 0, 0, (), True, timing, "NVIDIA H200", (),
         launch=_launch(4),
     )  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 
 from tilewright.source import parse_module
 from tilewright_server import hovers, wording
-from tilewright_server.profile_facts import read_facts
+from tilewright_server.kernel_facts import read_profile
 
 KERNEL = "import triton\n\n\n@triton.jit\ndef k(x_ptr):\n    pass\n"
 COMPILED = {"step": "compile", "status": "passed"}
@@ -56,7 +56,7 @@ def test_evidence(certificate: dict[str, Any] | None, said: str) -> None:
 
 def _facts(**entry: Any) -> str:
     whole = {"device": "interpreter", "notes": entry.pop("whole", [])}
-    facts = read_facts({"name": "k", "line": 1, **entry}, "cuda:90", whole)
+    facts = read_profile({"name": "k", "line": 1, **entry}, "cuda:90", whole)
     return f"{facts.target}: {wording.facts_phrase(facts)}"
 
 
@@ -88,7 +88,7 @@ def test_a_hover_says_each_fact_once() -> None:
     report = {"ok": True, "registers": 48, **shared, "messages": []}
     note = "time not measured: the interpreter cannot time a kernel"
     entry = {"name": "k", "line": 1, "report": report, "correct": True, "notes": [note, "a note"]}
-    facts = read_facts(entry, "cuda:90", {"device": "interpreter", "notes": ["a note"]})
+    facts = read_profile(entry, "cuda:90", {"device": "interpreter", "notes": ["a note"]})
     (kernel,) = parse_module(KERNEL).kernels
     card = hovers.whole([hovers.kernel_card(kernel, (facts,), None, None)])
     assert card.count("cuda:90") == card.count("time not measured") == card.count("a note") == 1

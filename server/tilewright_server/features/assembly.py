@@ -15,7 +15,7 @@ from tilewright_server.commands.jobs import why_not
 from tilewright_server.compiled_cards import configuration, origin_in_words
 from tilewright_server.jobs.engine_job import environment, inspect_command
 from tilewright_server.jobs.process import EngineRun, Outcome
-from tilewright_server.profile_facts import read_launch
+from tilewright_server.kernel_facts import read_launch
 from tilewright_server.server import TilewrightServer
 from tilewright_server.settings import TargetText
 from tilewright_server.snapshot import Snapshot

@@ -23,10 +23,9 @@ from tilewright_server.commands.names import (
     SHOW_CERTIFICATE,
     VERIFY,
 )
-from tilewright_server.compiled_facts import CompiledFacts
 from tilewright_server.jobs.manager import JobKind
+from tilewright_server.kernel_facts import CompiledFacts, ProfileFacts
 from tilewright_server.last_good import HeldKernel
-from tilewright_server.profile_facts import KernelFacts
 from tilewright_server.server import TilewrightServer
 from tilewright_server.snapshot import Snapshot
 
@@ -250,7 +249,7 @@ def _compiled_title(
     return f"{target}: {', '.join(parts) or 'compiles'}{assumed}"
 
 
-def _profile_title(facts: KernelFacts, *, compiled: bool) -> str:
+def _profile_title(facts: ProfileFacts, *, compiled: bool) -> str:
     """The verdict, and the measured time with its share of the roofline; the chip unless compiled.
 
     Args:

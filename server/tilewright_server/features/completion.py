@@ -12,7 +12,7 @@ from tilewright.source.model import Kernel, Language
 from tilewright_server import completions, hovers, signatures
 from tilewright_server.analysis_cache import Analysis, Parsed
 from tilewright_server.backend import ONE_AT_A_TIME
-from tilewright_server.completions import Item, ItemKind, KernelFacts, Request
+from tilewright_server.completions import Item, ItemKind, ProfileFacts, Request
 from tilewright_server.features.language import surroundings
 from tilewright_server.language_cards import Surroundings
 from tilewright_server.server import TilewrightServer
@@ -112,17 +112,17 @@ def _read(
     )
 
 
-def _facts(analysis: Analysis | None, kernel: Kernel | None, cursor: Cursor) -> KernelFacts:
+def _facts(analysis: Analysis | None, kernel: Kernel | None, cursor: Cursor) -> ProfileFacts:
     """Settings, and where a block size is being typed what its tiles take."""
     if analysis is None or kernel is None or kernel.language is not Language.TRITON:
-        return KernelFacts()
+        return ProfileFacts()
     inner = cursor.calls[-1] if cursor.calls else None
     uses: tuple[TileUse, ...] = ()
     if inner is not None and (inner.key or inner.keyword) in kernel.constexprs:
         with ONE_AT_A_TIME:
             uses = tile_uses(analysis.module, kernel, analysis.context)
     settings = settings_at(analysis.module, kernel, analysis.context, kernel.range.end_line)
-    return KernelFacts(uses, settings.values if settings is not None else {})
+    return ProfileFacts(uses, settings.values if settings is not None else {})
 
 
 def _item(item: Item, place: int) -> types.CompletionItem:

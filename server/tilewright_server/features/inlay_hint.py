@@ -11,7 +11,7 @@ from tilewright.source.model import Kernel, Language
 from tilewright.source.text import Range
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.backend import ONE_AT_A_TIME
-from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.kernel_facts import CompiledFacts
 from tilewright_server.server import TilewrightServer
 from tilewright_server.settings import Settings
 from tilewright_server.snapshot import Snapshot

@@ -16,7 +16,7 @@ from tilewright_server import language_cards, tuning_cards
 from tilewright_server.analysis_cache import Analysis, Parsed
 from tilewright_server.backend import ONE_AT_A_TIME
 from tilewright_server.cards import Card
-from tilewright_server.compiled_facts import CompiledFacts
+from tilewright_server.kernel_facts import CompiledFacts
 from tilewright_server.language_cards import Surroundings
 from tilewright_server.language_places import (
     ArgumentPlace,

@@ -5,10 +5,10 @@ from typing import Any
 
 from tilewright_server.analysis_cache import Parsed
 from tilewright_server.context import ServerContext
-from tilewright_server.fact_store import facts_key, hashes_of
+from tilewright_server.fact_keys import facts_key, hashes_of
 from tilewright_server.jobs.engine_job import conclude, run_engine
 from tilewright_server.jobs.manager import Job, JobKind, JobState
-from tilewright_server.profile_facts import read_facts
+from tilewright_server.kernel_facts import read_profile
 from tilewright_server.snapshot import Snapshot
 
 # A profile that was overtaken by a newer save has nothing worth waiting for.
@@ -44,7 +44,7 @@ def remember(
     hashes = hashes_of(parsed, snapshot)
     for entry in result.get("kernels") or ():
         if (entry["name"], entry["content_hash"]) in hashes:
-            facts = read_facts(entry, target, result)
+            facts = read_profile(entry, target, result)
             server.facts.add_profile(facts_key(parsed, snapshot, entry["name"]), facts)
             stored += 1
     return stored
