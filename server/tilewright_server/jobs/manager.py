@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from tilewright_server.jobs.process import EngineRun
@@ -119,19 +120,17 @@ class JobManager:
     def start(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> Job:
         """Run ``work`` for a job in a task of its own; returns at once."""
         self._jobs[job.id] = job
-        job.task = asyncio.get_running_loop().create_task(self._own(job, work))
+        guarded = guard_async(f"job.{job.kind}", work, self._timings)(job)
+        job.task = asyncio.get_running_loop().create_task(guarded)
+        job.task.add_done_callback(partial(self._end, job))
         return job
 
-    async def _own(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
-        try:
-            await guard_async(f"job.{job.kind}", work, self._timings)(job)
-        except asyncio.CancelledError:
+    def _end(self, job: Job, task: "asyncio.Task[None]") -> None:
+        if task.cancelled():
             job.settle(JobState.CANCELLED, "cancelled before it began; nothing was changed")
-            raise
-        finally:
-            job.settle(JobState.FAILED, "failed; the server's log has the reason")
-            self._ended(job)
-            self._forget_old()
+        job.settle(JobState.FAILED, "failed; the server's log has the reason")
+        self._ended(job)
+        self._forget_old()
 
     def _forget_old(self) -> None:
         over = [job.id for job in self._jobs.values() if job.state.is_over]
