@@ -3,21 +3,24 @@
 import ast
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
-from typing import Any, cast
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.analysis.suppression import Notice, notices, visible_issues
+from tilewright.analysis.suppression import Notice
 from tilewright.lru import LruDict
 from tilewright.source import parse_module
 from tilewright.source.device_names import DeviceName, device_names
 from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
-from tilewright_server.backend import ONE_AT_A_TIME, Engine
+from tilewright_server.backend import Engine
 from tilewright_server.snapshot import Snapshot
+
+Result = TypeVar("Result")
 
 _DOCUMENTS = 64
 _OF_EACH = 8
@@ -121,8 +124,7 @@ class AnalysisService:
 
     async def parse(self, snapshot: Snapshot) -> Parsed:
         """The kernels of a snapshot."""
-        found: Parsed = await self._once(_key(snapshot, "parse"), self._parse, snapshot)
-        return found
+        return await self._once(_key(snapshot, "parse"), partial(self._in_pool, _parse, snapshot))
 
     async def analyze(
         self,
@@ -133,18 +135,25 @@ class AnalysisService:
     ) -> Analysis:
         """The issues of a parsed snapshot under a context, without those that are silenced."""
         key = _key(snapshot, repr(context), *sorted(silenced))
-        found: Analysis = await self._once(key, self._analyze, parsed, context, silenced)
-        return found
 
-    async def _once(self, key: "_Key", compute: Callable[..., Any], *arguments: Any) -> Any:
+        async def compute() -> Analysis:
+            found = await self._in_pool(self._engine.findings, parsed.module, context, silenced)
+            names, issues = parsed.device_names, found.issues
+            return Analysis(parsed.module, names, issues, context, silenced, found.notices)
+
+        return await self._once(key, compute)
+
+    def _in_pool(self, work: Callable[..., Result], *arguments: Any) -> "asyncio.Future[Result]":
+        return asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
+
+    async def _once(self, key: "_Key", compute: Callable[[], Awaitable[Result]]) -> Result:
         known = self._done.get(key[0])
-        done = None if known is None else known.get(key)
+        done: Result | None = None if known is None else known.get(key)
         if done is not None:
             return done
-        running = self._running.get(key)
+        running: asyncio.Future[Result] | None = self._running.get(key)
         if running is None:
-            loop = asyncio.get_running_loop()
-            running = loop.run_in_executor(self._pool, compute, *arguments)
+            running = asyncio.ensure_future(compute())
             self._running[key] = running
             running.add_done_callback(lambda future: self._keep(key, future))
         # One caller's cancellation must not take the result from the others.
@@ -158,26 +167,6 @@ class AnalysisService:
         known.put(key, future.result())
         self._done.put(key[0], known)
 
-    def _parse(self, snapshot: Snapshot) -> Parsed:
-        text = snapshot.text.encode(errors="replace").decode()
-        if not may_hold_kernels(text):
-            text = ""
-        module = parse_module(text, snapshot.path or snapshot.uri)
-        return Parsed(module, device_names(module))
-
-    def _analyze(
-        self, parsed: Parsed, context: AnalysisContext, silenced: frozenset[str]
-    ) -> Analysis:
-        module = parsed.module
-        known = {one.name: getattr(parsed, one.name) for one in fields(Parsed)}
-        if not module.kernels:
-            return Analysis(**known, issues=(), context=context, silenced=silenced)
-        with ONE_AT_A_TIME:
-            found = self._engine.analyze(module, context)
-        issues = visible_issues(module, found, silenced)
-        odd = notices(module)
-        return Analysis(**known, issues=issues, context=context, silenced=silenced, notices=odd)
-
 
 _Key = tuple[str, ...]
 
@@ -185,3 +174,11 @@ _Key = tuple[str, ...]
 def _key(snapshot: Snapshot, *what: str) -> _Key:
     """The document first: each keeps some of its versions."""
     return (snapshot.path or snapshot.uri, snapshot.hash, *what)
+
+
+def _parse(snapshot: Snapshot) -> Parsed:
+    text = snapshot.text.encode(errors="replace").decode()
+    if not may_hold_kernels(text):
+        text = ""
+    module = parse_module(text, snapshot.path or snapshot.uri)
+    return Parsed(module, device_names(module))

@@ -7,9 +7,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.suppression import Notice, notices, visible_issues
 from tilewright.rewrites.model import Rewrite
 from tilewright.source.model import Module
 
@@ -23,6 +24,13 @@ ONE_AT_A_TIME = threading.RLock()
 
 # Of every issue, those that comments suppress with them.
 Analyzer = Callable[[Module, AnalysisContext], tuple[Issue, ...]]
+
+
+class Findings(NamedTuple):
+    """What is said of a module: issues, and notices of what was written for Tilewright in it."""
+
+    issues: tuple[Issue, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 def _analyze(module: Module, context: AnalysisContext) -> tuple[Issue, ...]:
@@ -67,3 +75,13 @@ class Engine:
     rewrites_for: Callable[[str], tuple[Rewrite, ...]] = _rewrites_for
     fix_all: Callable[[Module, AnalysisContext, frozenset[str], str | None], "Fixed"] = _fix_all
     issue_type: Callable[[str], "IssueType | None"] = _issue_type
+
+    def findings(
+        self, module: Module, context: AnalysisContext, silenced: frozenset[str]
+    ) -> Findings:
+        """What is shown of a module; of issues those that neither project nor comments silence."""
+        if not module.kernels:
+            return Findings()
+        with ONE_AT_A_TIME:
+            found = self.analyze(module, context)
+        return Findings(visible_issues(module, found, silenced), notices(module))
