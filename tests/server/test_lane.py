@@ -1,8 +1,9 @@
-"""The order in which jobs get the engine."""
+"""The order in which jobs get the engine, and their end."""
 
 import asyncio
 
-from tilewright_server.jobs.manager import Lane
+from tilewright_server.jobs.manager import Job, JobKind, JobManager, JobState, Lane
+from tilewright_server.requests import Timings
 
 
 async def _hold(lane: Lane, name: str, urgent: bool, order: list[str]) -> None:
@@ -51,3 +52,18 @@ async def test_urgent_that_comes_as_the_turn_is_handed_on() -> None:
     await asyncio.gather(other, urgent)
     assert set(order) == {"other", "urgent"}
     assert not lane.busy
+
+
+async def test_a_job_that_is_cancelled_before_its_first_step_is_over() -> None:
+    over: list[Job] = []
+    jobs = JobManager(Timings(), over.append)
+
+    async def work(job: Job) -> None:
+        job.settle(JobState.DONE, "compiled")
+
+    job = jobs.start(Job(JobKind.COMPILE, "file:///a.py", "cuda:90"), work)
+    assert jobs.cancel(job.id)
+    assert job.task is not None
+    await asyncio.wait({job.task})
+    assert (job.state, over) == (JobState.CANCELLED, [job])
+    assert not jobs.active(JobKind.COMPILE, "file:///a.py")
