@@ -177,7 +177,7 @@ def _key(snapshot: Snapshot, *what: str) -> _Key:
 
 
 def _parse(snapshot: Snapshot) -> Parsed:
-    text = snapshot.text.encode(errors="replace").decode()
+    text = snapshot.readable
     if not may_hold_kernels(text):
         text = ""
     module = parse_module(text, snapshot.path or snapshot.uri)

@@ -4,6 +4,7 @@
 """
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 
 from tilewright.source.text import LineIndex
@@ -16,7 +17,7 @@ class LineTable:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._starts: tuple[int, ...] = LineIndex(text).starts
+        self._starts: Sequence[int] = LineIndex(text).starts
 
     @property
     def count(self) -> int:

@@ -55,9 +55,18 @@ class Snapshot:
         return LineTable(self.text)
 
     @cached_property
+    def readable(self) -> str:
+        """The text itself, unless a lone surrogate, which no file can hold, is replaced."""
+        try:
+            self.text.encode()
+        except UnicodeEncodeError:
+            return self.text.encode(errors="replace").decode()
+        return self.text
+
+    @cached_property
     def hash(self) -> str:
-        """The identity of the text. A lone surrogate, which no file can hold, is replaced first."""
-        return digest(self.text.encode(errors="replace").decode())
+        """The identity of the readable text."""
+        return digest(self.readable)
 
     @property
     def is_python(self) -> bool:

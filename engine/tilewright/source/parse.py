@@ -25,7 +25,7 @@ from tilewright.source.text import LineIndex, digest
 from tilewright.source.tree import Known, Piece, as_known, parse_pieces
 
 _FILES = 64
-_VERSIONS = 8
+_VERSIONS = 4
 _CUSTOMARY = {
     "tl": "triton.language",
     "nl": "nki.language",

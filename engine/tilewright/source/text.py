@@ -6,7 +6,9 @@ Nothing here knows about LSP: the server converts at its own edge.
 import ast
 import hashlib
 import re
+from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, count
@@ -68,12 +70,15 @@ class LineIndex:
         return self._lines
 
     @cached_property
-    def starts(self) -> tuple[int, ...]:
+    def starts(self) -> Sequence[int]:
         """Code-point offset at which each line begins."""
+        # Versions of long files are kept: numbers of an array are no objects of their own.
+        found = array("q", [0])
         if "\r" not in self._text:
-            ends = accumulate(map(len, self._lines[:-1]))
-            return (0, *map(add, ends, count(1)))
-        return (0, *(match.end() for match in _LINE_END.finditer(self._text)))
+            found.extend(map(add, accumulate(map(len, self._lines[:-1])), count(1)))
+        else:
+            found.extend(match.end() for match in _LINE_END.finditer(self._text))
+        return found
 
     def column(self, line: int, byte_column: int) -> int:
         """Code-point column of a UTF-8 byte column on a 1-based line."""
