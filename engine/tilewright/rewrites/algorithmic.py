@@ -12,7 +12,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.values import Access, Flow, Value
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
     argument,
@@ -20,7 +20,7 @@ from tilewright.rewrites.scope import (
     assignments,
     at_issue,
     is_tl_call,
-    kernel_of,
+    kernel_named,
     keyword,
     literal_int,
     names_in,
@@ -33,30 +33,26 @@ from tilewright.source.model import Kernel, Module
 
 
 @rewrite("loop_invariant_code", "Load once, before the loop", Numerics.EXACT)
-def hoist_load(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+def hoist_load(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    kernel = kernel_named(module, issue)
     loads = [n for n in ast.walk(kernel.node) if is_tl_call(module, n, "load")]
     found = at_issue(module, issue, loads)
     loop, statement = _loop_and_statement(kernel, found[0]) if found else (None, None)
     if loop is None or statement is None or not found:
-        return Refusal("there is no load in a for loop's own body here")
+        raise RefusedError("there is no load in a for loop's own body here")
     load = found[0]
     assert isinstance(load, ast.Call)
     group = _with_operands(module, kernel, loop, statement)
-    if isinstance(group, Refusal):
-        return group
     pointer = argument(load, 0, "pointer")
     base = base_pointer(kernel, pointer) if pointer is not None else None
     if _may_change(module, kernel, loop, base):
-        return Refusal("the loop stores, and the store may change the loaded values")
+        raise RefusedError("the loop stores, and the store may change the loaded values")
     masked = len(load.args) > 1 or keyword(load, "mask") is not None
     if not masked and not _runs_at_least_once(module, kernel, loop, context):
-        return Refusal("the load has no mask and the loop is not known to run at all")
+        raise RefusedError("the load has no mask and the loop is not known to run at all")
     patch = Patch(module)
     if not all(patch.owns_lines(s) for s in group) or len(loop.body) <= len(group):
-        return Refusal("the load shares its line with something else, or is all the loop does")
+        raise RefusedError("the load shares its line with something else, or is all the loop does")
     return _moved(patch, loop, group)
 
 
@@ -70,7 +66,7 @@ def _loop_and_statement(kernel: Kernel, node: ast.AST) -> tuple[ast.For | None, 
 
 def _with_operands(
     module: Module, kernel: Kernel, loop: ast.For, statement: ast.stmt
-) -> list[ast.stmt] | Refusal:
+) -> list[ast.stmt]:
     """The load's statement and the statements of the loop that it is made from."""
     changing = set_in(loop) | set(targets_of(loop))
     group: list[ast.stmt] = []
@@ -81,18 +77,18 @@ def _with_operands(
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 pass
             case _:
-                return Refusal("the load is not assigned to a name of its own")
+                raise RefusedError("the load is not assigned to a name of its own")
         if len(assignments(kernel.node, name)) != 1:
-            return Refusal(f"{name} is set more than once")
+            raise RefusedError(f"{name} is set more than once")
         group.append(current)
         for operand in sorted(names_in(value) & changing):
             makers = assignments(kernel.node, operand)
             if len(makers) != 1 or not any(s is makers[0] for s in loop.body):
-                return Refusal(f"{operand} changes from one iteration to the next")
+                raise RefusedError(f"{operand} changes from one iteration to the next")
             if makers[0] not in group and makers[0] not in pending:
                 pending.append(makers[0])
     if any(_calls_unknown(module, s) for s in group):
-        return Refusal("the load depends on a call whose effects are not known")
+        raise RefusedError("the load depends on a call whose effects are not known")
     return sorted(group, key=lambda s: s.lineno)
 
 
@@ -163,16 +159,14 @@ def _moved(patch: Patch, loop: ast.For, group: list[ast.stmt]) -> str:
 
 
 @rewrite("redundant_computation", "Use the value that was loaded already", Numerics.EXACT)
-def reuse_load(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+def reuse_load(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    kernel = kernel_named(module, issue)
     loads = [n for n in ast.walk(kernel.node) if is_tl_call(module, n, "load")]
     for load in at_issue(module, issue, loads):
         text = _reused(module, kernel, context, load)
         if text is not None:
             return text
-    return Refusal("no name still holds this load, or there is a store in between")
+    raise RefusedError("no name still holds this load, or there is a store in between")
 
 
 def _reused(module: Module, kernel: Kernel, context: AnalysisContext, load: ast.AST) -> str | None:

@@ -10,13 +10,13 @@ from tilewright.rewrites.calls import imports, local_name, remove_keywords
 from tilewright.rewrites.configs import Value, config_source
 from tilewright.rewrites.edit import Patch, first_line
 from tilewright.rewrites.grid import WrittenGrid, division, factors, meta_key, written_grid
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, accepted, rewrite
 from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
     argument_facts,
     facts_of,
     is_tl_call,
-    kernel_of,
+    kernel_named,
     literal_int,
     same,
     uses,
@@ -49,32 +49,19 @@ class _Choice:
     Numerics.REASSOCIATING,
     needs_launch=True,
 )
-def add_autotune(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
-    found = tunable(module, kernel)
-    if isinstance(found, Refusal):
-        return found
+def add_autotune(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    kernel = kernel_named(module, issue)
+    found = accepted(tunable(module, kernel))
     launch = module.launches_of(kernel.name)[0]
-    refusal = _refusal(module, kernel, launch, found)
-    if refusal is not None:
-        return refusal
-    choices = _choices(module, kernel, found, context)
-    if isinstance(choices, Refusal):
-        return choices
-    choices = _untied(found, choices)
-    if isinstance(choices, Refusal):
-        return choices
+    _check(module, kernel, launch, found)
+    choices = _untied(found, _choices(module, kernel, found, context))
     tuned = set(choices[0].values)
     patch = Patch(module)
-    grid = _follow_meta(module, launch, found, tuned, patch)
-    if isinstance(grid, Refusal):
-        return grid
+    _follow_meta(module, launch, found, tuned, patch)
     passed = {k.arg for k in launch.node.keywords if k.arg}
     by_place = tuned & (set(launch.arguments) - passed)
     if by_place:
-        return Refusal(f"{min(by_place)} is passed by place; pass it by keyword first")
+        raise RefusedError(f"{min(by_place)} is passed by place; pass it by keyword first")
     remove_keywords(patch, launch.node, tuned | set(_OPTIONS))
     start = patch.line_start(first_line(kernel.node))
     guessed = context.target is None and found.kind is not TileKind.ELEMENTWISE
@@ -83,19 +70,19 @@ def add_autotune(module: Module, issue: Issue, context: AnalysisContext) -> str 
     return patch.apply()
 
 
-def _refusal(module: Module, kernel: Kernel, launch: Launch, found: Tunable) -> Refusal | None:
+def _check(module: Module, kernel: Kernel, launch: Launch, found: Tunable) -> None:
     if kernel.autotune is not None or kernel.heuristics:
-        return Refusal("the kernel is tuned already")
+        raise RefusedError("the kernel is tuned already")
     if not imports(module, "triton"):
-        return Refusal("the file does not import triton, whose autotune is needed")
+        raise RefusedError("the file does not import triton, whose autotune is needed")
     if not launch.is_complete:
-        return Refusal("the launch hides arguments behind * or **")
+        raise RefusedError("the launch hides arguments behind * or **")
     if not found.extents:
-        return Refusal("no run-time parameter is shown to bound the tiles, so there is no key")
-    return _rerun_refusal(module, kernel, launch)
+        raise RefusedError("no run-time parameter is shown to bound the tiles, so there is no key")
+    _check_reruns(module, kernel, launch)
 
 
-def _rerun_refusal(module: Module, kernel: Kernel, launch: Launch) -> Refusal | None:
+def _check_reruns(module: Module, kernel: Kernel, launch: Launch) -> None:
     """The autotuner runs the kernel many times on the same buffers."""
     read: set[str | None] = set()
     written: set[str | None] = set()
@@ -103,20 +90,19 @@ def _rerun_refusal(module: Module, kernel: Kernel, launch: Launch) -> Refusal | 
         if not isinstance(node, ast.Call):
             continue
         if _is_atomic(module, node):
-            return Refusal("the kernel uses atomics, and tuning would run it many times")
+            raise RefusedError("the kernel uses atomics, and tuning would run it many times")
         if is_tl_call(module, node, "load", "store") and node.args:
             side = written if is_tl_call(module, node, "store") else read
             side.add(base_pointer(kernel, node.args[0]))
     if None in written:
-        return Refusal("it is not clear which buffer the kernel writes")
+        raise RefusedError("it is not clear which buffer the kernel writes")
     for out in written:
         given = launch.arguments.get(out or "")
         for other in read - {None}:
             if other == out or same(given, launch.arguments.get(other or "")):
-                return Refusal(
+                raise RefusedError(
                     f"the kernel reads {out}, which it also writes, and tuning runs it many times"
                 )
-    return None
 
 
 def _is_atomic(module: Module, call: ast.Call) -> bool:
@@ -125,42 +111,42 @@ def _is_atomic(module: Module, call: ast.Call) -> bool:
 
 def _choices(
     module: Module, kernel: Kernel, found: Tunable, context: AnalysisContext
-) -> list[_Choice] | Refusal:
+) -> list[_Choice]:
     target = context.target or DEFAULT_TARGET
     extents = _captured_extents(kernel, found, context)
-    if isinstance(extents, Refusal):
-        return extents
     if found.kind is TileKind.DOT:
         if not {"m", "n", "k"} <= set(extents) or not {"m", "n", "k"} <= _free_roles(found):
-            return Refusal("the three tile sizes of the product are not all free to choose")
+            raise RefusedError("the three tile sizes of the product are not all free to choose")
         choices = _dot_choices(kernel, found, context, target, extents)
     else:
         choices = _row_choices(kernel, found, context, target, extents)
-    return choices or Refusal(f"no configuration fits {target}")
+    if not choices:
+        raise RefusedError(f"no configuration fits {target}")
+    return choices
 
 
-def _untied(found: Tunable, choices: list[_Choice]) -> list[_Choice] | Refusal:
+def _untied(found: Tunable, choices: list[_Choice]) -> list[_Choice]:
     """The configurations that come apart from nothing that the host has settled before."""
     tuned = sorted({name for choice in choices for name in choice.values})
     for name in tuned:
         ties = found.ties.get(name, Ties())
         if ties.followers:
-            return Refusal(f"{name} has to be known before the launch: {ties.followers[0]}")
+            raise RefusedError(f"{name} has to be known before the launch: {ties.followers[0]}")
     numbers = [{n: v for n, v in choice.values.items() if isinstance(v, int)} for choice in choices]
     told = [found.refusal(values) for values in numbers]
     kept = [choice for choice, why in zip(choices, told, strict=True) if not why]
-    return kept or Refusal(next(filter(None, told), "no configuration is left"))
+    if not kept:
+        raise RefusedError(next(filter(None, told), "no configuration is left"))
+    return kept
 
 
 def _free_roles(found: Tunable) -> set[str]:
     return {role for role, name in found.roles.items() if name in found.free}
 
 
-def _captured_extents(
-    kernel: Kernel, found: Tunable, context: AnalysisContext
-) -> dict[str, int] | Refusal:
+def _captured_extents(kernel: Kernel, found: Tunable, context: AnalysisContext) -> dict[str, int]:
     if not facts_of(context, kernel.name):
-        return Refusal("the shapes are not known: no launch was captured")
+        raise RefusedError("the shapes are not known: no launch was captured")
     sizes: dict[str, int] = {}
     for role, name in found.extents.items():
         captured = [f.value for f in argument_facts(context, kernel.name, name)]
@@ -236,26 +222,21 @@ def _row_choices(
 
 def _follow_meta(
     module: Module, launch: Launch, found: Tunable, tuned: set[str], patch: Patch
-) -> Refusal | None:
+) -> None:
     """Make the grid read the blocks from META."""
     axes = tuned & set(found.axes)
     if not axes:
-        return None
-    grid = written_grid(module, launch)
-    if isinstance(grid, Refusal):
-        return grid
+        return
+    grid = accepted(written_grid(module, launch))
     named = launch.grid.id if grid.meta is None and isinstance(launch.grid, ast.Name) else None
     if named is not None and len(uses(grid.scope, named)) != 1:
-        return Refusal(f"the grid {named!r} is used in other places as well")
+        raise RefusedError(f"the grid {named!r} is used in other places as well")
     done: set[int] = set()
     for name in sorted(axes):
-        refusal = _follow(module, launch, found, grid, name, patch, done)
-        if refusal is not None:
-            return refusal
+        _follow(module, launch, found, grid, name, patch, done)
     if grid.meta is None:
         start = patch.span(grid.tuple_node)[0]
         patch.splice(start, start, "lambda META: ")
-    return None
 
 
 def _follow(
@@ -266,7 +247,7 @@ def _follow(
     name: str,
     patch: Patch,
     done: set[int],
-) -> Refusal | None:
+) -> None:
     role = next(role for role, block in found.roles.items() if block == name)
     extent = launch.arguments.get(found.extents.get(role, ""))
     given = launch.arguments.get(name)
@@ -281,7 +262,7 @@ def _follow(
                 continue
             if meta_key(d.block, grid.meta) == name:
                 done.add(id(d.node))
-                return None
+                return
             literal = literal_int(d.block) is not None and literal_int(d.block) == present
             if literal or (given is not None and same(d.block, given)):
                 cdiv = local_name(module, "triton.cdiv")
@@ -289,8 +270,8 @@ def _follow(
                 new = f'{cdiv}({patch.source(d.extent)}, {meta}["{name}"])'
                 patch.replace(d.node, new)
                 done.add(id(d.node))
-                return None
-    return Refusal(f"the grid does not show how it counts the tiles of {name}")
+                return
+    raise RefusedError(f"the grid does not show how it counts the tiles of {name}")
 
 
 def _decorator(

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 
 from tilewright.rewrites.calls import literal, local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.model import RefusedError, refusal_returned
 from tilewright.rewrites.scope import keyword
 from tilewright.source.model import Kernel, Module
 
@@ -54,15 +54,16 @@ def config_source(module: Module, values: Mapping[str, Value], options: Mapping[
     return f"{local_name(module, 'triton.Config')}({{{body}}}{words})"
 
 
-def drop_configs(module: Module, kernel: Kernel, dropped: Collection[int]) -> str | Refusal:
+@refusal_returned
+def drop_configs(module: Module, kernel: Kernel, dropped: Collection[int]) -> str:
     """The file with the configurations at these positions taken out of the kernel's list."""
     call = autotune_call(module, kernel)
     node = configs_node(call) if call is not None else None
     if not isinstance(node, ast.List):
-        return Refusal("the autotune configurations are not written as a list")
+        raise RefusedError("the autotune configurations are not written as a list")
     kept = [position for position in range(len(node.elts)) if position not in dropped]
     if not kept:
-        return Refusal("no configuration would be left")
+        raise RefusedError("no configuration would be left")
     patch = Patch(module)
     spans = [patch.span(element) for element in node.elts]
     for position in sorted(dropped):

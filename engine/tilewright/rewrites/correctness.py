@@ -6,13 +6,13 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.scope import (
     assignments,
     at_issue,
     block_of,
     is_tl_call,
-    kernel_of,
+    kernel_named,
     names_in,
     only_value,
     parameters,
@@ -32,21 +32,19 @@ _LARGE = 20.0
 
 
 @rewrite("unstable_tanh", "Write tanh so that it cannot overflow", Numerics.REASSOCIATING)
-def stable_tanh(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+def stable_tanh(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    kernel = kernel_named(module, issue)
     nodes = [n for n in ast.walk(kernel.node) if isinstance(n, ast.BinOp)]
     ratios = [n for n in nodes if isinstance(n.op, ast.Div) and _parts(n) is not None]
     found = at_issue(module, issue, ratios)
     if not found:
-        return Refusal("there is no tanh written with exponentials here")
+        raise RefusedError("there is no tanh written with exponentials here")
     ratio = found[0]
     assert isinstance(ratio, ast.BinOp)
     patch = Patch(module)
     doubled = _doubled_argument(module, kernel, patch, ratio)
     if doubled is None:
-        return Refusal("this ratio is not shown to be a tanh of values that stay as they are")
+        raise RefusedError("this ratio is not shown to be a tanh of values that stay as they are")
     text, call = doubled
     prefix = patch.source(call.func).removesuffix("exp")
     tanh = f"2 * {prefix}sigmoid({text}) - 1"
@@ -137,20 +135,18 @@ def _drop_unused_exponentials(kernel: Kernel, patch: Patch, ratio: ast.BinOp) ->
 
 
 @rewrite("int32_offset_overflow", "Compute the offset in 64 bits", Numerics.EXACT)
-def wide_offsets(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def wide_offsets(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """A program id in 64 bits makes every product with it 64 bits wide."""
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+    kernel = kernel_named(module, issue)
     ids = _ids_behind(module, kernel, issue)
     if not ids:
-        return Refusal("the offset does not come from a program id that is still 32 bits wide")
+        raise RefusedError("the offset does not come from a program id that is still 32 bits wide")
     ranges = [n for n in ast.walk(kernel.node) if isinstance(n, ast.For)]
     bounds = ast.Tuple([loop.iter for loop in ranges], ast.Load())
     reaching = reaching_names(kernel.node, bounds)
     for name, _ in ids:
         if name in reaching:
-            return Refusal(f"{name} also bounds a loop, whose index would change its type")
+            raise RefusedError(f"{name} also bounds a loop, whose index would change its type")
     patch = Patch(module)
     for _, call in ids:
         prefix = patch.source(call.func).removesuffix("program_id")
@@ -172,13 +168,13 @@ def _ids_behind(module: Module, kernel: Kernel, issue: Issue) -> list[tuple[str,
 
 
 @rewrite("method_not_called", "Call the method", Numerics.EXACT)
-def call_method(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def call_method(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """``x.is_contiguous()`` where the method itself is asked."""
     nodes = [n for n in ast.walk(module.tree) if isinstance(n, ast.Attribute)]
     asked = [n for n in nodes if module.index.range_of(n) == issue.range]
     called = {id(n.func) for n in ast.walk(module.tree) if isinstance(n, ast.Call)}
     if not asked or id(asked[0]) in called:
-        return Refusal("there is no method here that is not called")
+        raise RefusedError("there is no method here that is not called")
     patch = Patch(module)
     end = patch.span(asked[0])[1]
     patch.splice(end, end, "()")
@@ -186,24 +182,22 @@ def call_method(module: Module, issue: Issue, context: AnalysisContext) -> str |
 
 
 @rewrite("missing_barrier", "Wait for the other threads before the load", Numerics.EXACT)
-def add_barrier(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def add_barrier(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """A barrier in front of the statement that reads back what other threads stored."""
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+    kernel = kernel_named(module, issue)
     loads = {access.node: access for access in flow_of(module, kernel).loads}
     found = at_issue(module, issue, list(loads))
     statement = statement_of(kernel.node, found[0]) if found else None
     if statement is None:
-        return Refusal("the statement that reads the value back was not found")
+        raise RefusedError("the statement that reads the value back was not found")
     (pointer,) = (load.pointer for node, load in loads.items() if node is found[0])
     if "program_id" not in pointer.operations:
-        return Refusal("all programs read this place, and none waits for another at a barrier")
+        raise RefusedError("all programs read this place, and none waits for another at a barrier")
     patch = Patch(module)
     if not patch.owns_lines(statement) or isinstance(statement, ast.While):
-        return Refusal("there is no place for a statement of its own in front of the load")
+        raise RefusedError("there is no place for a statement of its own in front of the load")
     if _waits_before(module, kernel, statement):
-        return Refusal("there is a barrier in front of the load")
+        raise RefusedError("there is a barrier in front of the load")
     start = patch.line_start(statement.lineno)
     barrier = f"{local_name(module, _BARRIER)}()"
     patch.splice(start, start, f"{patch.indent(statement)}{barrier}{patch.newline}")
@@ -218,11 +212,9 @@ def _waits_before(module: Module, kernel: Kernel, statement: ast.stmt) -> bool:
 
 
 @rewrite("unstable_softplus", "Take the argument itself where it is large", Numerics.REASSOCIATING)
-def guard_softplus(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def guard_softplus(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """The argument itself where the exponential would overflow, as torch's softplus has it."""
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+    kernel = kernel_named(module, issue)
     calls = [n for n in ast.walk(kernel.node) if isinstance(n, ast.Call)]
     found = [
         (call, argument)
@@ -231,11 +223,11 @@ def guard_softplus(module: Module, issue: Issue, context: AnalysisContext) -> st
     ]
     at = at_issue(module, issue, [call for call, _ in found])
     if not at:
-        return Refusal("the logarithm is not one of 1 + exp(x), with x spelled out in it")
+        raise RefusedError("the logarithm is not one of 1 + exp(x), with x spelled out in it")
     call, argument = next(pair for pair in found if pair[0] is at[0])
     around = parents(kernel.node, call)
     if any(is_tl_call(module, node, "where") for node in around):
-        return Refusal("a condition chooses between this logarithm and something else")
+        raise RefusedError("a condition chooses between this logarithm and something else")
     patch = Patch(module)
     x = patch.source(argument)
     compared = x if isinstance(argument, ast.Name | ast.Call | ast.Attribute) else f"({x})"

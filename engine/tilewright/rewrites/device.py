@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import add_after
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.pointers import pointer_of
 from tilewright.rewrites.scope import (
     argument,
@@ -14,7 +14,7 @@ from tilewright.rewrites.scope import (
     assignments,
     at_issue,
     is_tl_call,
-    kernel_of,
+    kernel_named,
     keyword,
     names_in,
     statements,
@@ -28,22 +28,18 @@ _NARROW_ACCUMULATION = ("*i8", "*u8", "*fp64")
 
 # Hopper sums fp8 products with fewer bits than fp32.
 @rewrite("dot_accumulator", "Accumulate inside tl.dot", Numerics.PRECISION_REDUCING)
-def dot_accumulator(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+def dot_accumulator(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    kernel = kernel_named(module, issue)
     found = [s for s in _accumulations(module, kernel) if at_issue(module, issue, [s[0]])]
     if not found:
-        return Refusal("there is no `acc += tl.dot(...)` here")
+        raise RefusedError("there is no `acc += tl.dot(...)` here")
     statement, accumulator, dot = found[0]
-    refusal = _accumulator_refusal(module, kernel, context, accumulator, dot)
-    if refusal is not None:
-        return refusal
+    _check_accumulator(module, kernel, context, accumulator, dot)
     patch = Patch(module)
     start, end = patch.span(statement)
     dot_start, dot_end = patch.span(dot)
     if "#" in patch.text[start:dot_start] + patch.text[dot_end:end]:
-        return Refusal("there is a comment between the sum and the dot")
+        raise RefusedError("there is a comment between the sum and the dot")
     patch.splice(start, dot_start, f"{accumulator} = ")
     add_after(patch, dot.args[1], dot_end - 1, [accumulator])
     patch.splice(dot_end, end, "")
@@ -72,24 +68,25 @@ def _accumulations(module: Module, kernel: Kernel) -> Iterator[tuple[ast.stmt, s
             yield statement, name, dot
 
 
-def _accumulator_refusal(
+def _check_accumulator(
     module: Module, kernel: Kernel, context: AnalysisContext, name: str, dot: ast.Call
-) -> Refusal | None:
+) -> None:
     if len(dot.args) != 2 or keyword(dot, "acc") is not None:
-        return Refusal("the dot has an accumulator or keyword operands already")
+        raise RefusedError("the dot has an accumulator or keyword operands already")
     if any(name in names_in(part) for part in dot.args):
-        return Refusal(f"{name} is an operand of the dot as well")
+        raise RefusedError(f"{name} is an operand of the dot as well")
     out = keyword(dot, "out_dtype")
     if out is not None and tl_name(module, out.value) != "float32":
-        return Refusal("the dot's out_dtype is not tl.float32")
+        raise RefusedError("the dot's out_dtype is not tl.float32")
     if not _starts_as_float32(module, kernel, name):
-        return Refusal(f"{name} is not shown to be a tl.float32 tile before the loop")
+        raise RefusedError(f"{name} is not shown to be a tl.float32 tile before the loop")
     for operand in dot.args:
         pointer = pointer_of(module, kernel, operand)
         for facts in argument_facts(context, kernel.name, pointer) if pointer else ():
             if facts.type.startswith(_NARROW_ACCUMULATION):
-                return Refusal(f"{pointer} is {facts.type}: its products are not summed in fp32")
-    return None
+                raise RefusedError(
+                    f"{pointer} is {facts.type}: its products are not summed in fp32"
+                )
 
 
 def _starts_as_float32(module: Module, kernel: Kernel, name: str) -> bool:
@@ -112,14 +109,12 @@ def _is_float32_tile(module: Module, value: ast.expr) -> bool:
 
 
 @rewrite("sigmoid_slow_exp", "Use tl.sigmoid", Numerics.EXACT)
-def sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+def sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    kernel = kernel_named(module, issue)
     nodes = [n for n in ast.walk(kernel.node) if _sigmoid_argument(module, n) is not None]
     found = at_issue(module, issue, nodes)
     if not found:
-        return Refusal("there is no 1 / (1 + tl.exp(-x)) here")
+        raise RefusedError("there is no 1 / (1 + tl.exp(-x)) here")
     node = found[0]
     exponent = _sigmoid_argument(module, node)
     assert isinstance(node, ast.expr)
@@ -127,7 +122,7 @@ def sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Ref
     patch = Patch(module)
     prefix = tl_prefix(patch, node)
     if prefix is None:
-        return Refusal("the file has no name for triton.language")
+        raise RefusedError("the file has no name for triton.language")
     start, end = _with_parentheses(patch.text, *patch.span(node))
     patch.splice(start, end, f"{prefix}sigmoid({_negated(patch, exponent)})")
     return patch.apply()

@@ -1,11 +1,12 @@
 """Rewrites of the dtype_fix stage: types wider than the data or the answer needs."""
 
 import ast
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.pointers import base_pointer
 from tilewright.rewrites.scope import (
     argument_facts,
@@ -14,7 +15,7 @@ from tilewright.rewrites.scope import (
     block_of,
     facts_of,
     is_tl_call,
-    kernel_of,
+    kernel_named,
     keyword,
     statements,
     tl_name,
@@ -45,34 +46,25 @@ class _Cast:
     Numerics.REASSOCIATING,
     needs_launch=True,
 )
-def drop_dot_upcasts(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def drop_dot_upcasts(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """Products of two 16-bit floats are exact in fp32 (11 + 11 <= 24 bits of significand).
 
     The tensor unit multiplies them exactly and sums in fp32, so dropping the casts changes the
     order of the sum alone; the tf32 path that fp32 operands take would round them first.
     """
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+    kernel = kernel_named(module, issue)
     dot = _dot_at(module, kernel, issue)
     if dot is None:
-        return Refusal("there is no tl.dot of up-cast operands here")
+        raise RefusedError("there is no tl.dot of up-cast operands here")
     out = keyword(dot, "out_dtype")
     if out is not None and tl_name(module, out.value) != "float32":
-        return Refusal("the dot's out_dtype is not tl.float32")
-    casts: list[_Cast] = []
-    for operand in dot.args[:2]:
-        cast = _cast_of(module, kernel, operand, dot)
-        if isinstance(cast, Refusal):
-            return cast
-        casts.append(cast)
-    refusal = _types_refusal(kernel, context, casts)
-    if refusal is not None:
-        return refusal
+        raise RefusedError("the dot's out_dtype is not tl.float32")
+    casts = [_cast_of(module, kernel, operand, dot) for operand in dot.args[:2]]
+    _check_types(kernel, context, casts)
     patch = Patch(module)
     for cast in {id(c.call): c for c in casts}.values():
         if not _remove(patch, cast):
-            return Refusal("a cast shares its line with another statement")
+            raise RefusedError("a cast shares its line with another statement")
     return patch.apply()
 
 
@@ -84,22 +76,23 @@ def _dot_at(module: Module, kernel: Kernel, issue: Issue) -> ast.Call | None:
         return touched[0]
     for dot in candidates:
         for operand in dot.args[:2]:
-            cast = _cast_of(module, kernel, operand, dot)
-            if isinstance(cast, _Cast) and at_issue(module, issue, [cast.call]):
-                return dot
+            with suppress(RefusedError):
+                cast = _cast_of(module, kernel, operand, dot)
+                if at_issue(module, issue, [cast.call]):
+                    return dot
     return None
 
 
-def _cast_of(module: Module, kernel: Kernel, operand: ast.expr, dot: ast.Call) -> _Cast | Refusal:
+def _cast_of(module: Module, kernel: Kernel, operand: ast.expr, dot: ast.Call) -> _Cast:
     operand = _untransposed(module, operand)
     if isinstance(operand, ast.Name):
         return _named_cast(module, kernel, operand.id)
     inner = _upcast(module, operand)
     if inner is None or not isinstance(operand, ast.Call):
-        return Refusal("an operand of the dot is not cast to fp32 right before it")
+        raise RefusedError("an operand of the dot is not cast to fp32 right before it")
     load = _load_of(module, kernel, inner)
     if load is None:
-        return Refusal("a cast operand is not a plain tl.load")
+        raise RefusedError("a cast operand is not a plain tl.load")
     return _Cast(operand, load)
 
 
@@ -111,30 +104,30 @@ def _untransposed(module: Module, node: ast.expr) -> ast.expr:
     return node
 
 
-def _named_cast(module: Module, kernel: Kernel, name: str) -> _Cast | Refusal:
+def _named_cast(module: Module, kernel: Kernel, name: str) -> _Cast:
     """The cast behind a name that only the dot reads."""
     sets = assignments(kernel.node, name)
     values = [value_in(s, name) for s in sets]
     last = values[-1] if values else None
     inner = _upcast(module, last) if last is not None else None
     if inner is None or not isinstance(last, ast.Call):
-        return Refusal(f"{name} is not cast to fp32")
+        raise RefusedError(f"{name} is not cast to fp32")
     own = isinstance(inner, ast.Name) and inner.id == name
     if len(sets) != (2 if own else 1):
-        return Refusal(f"{name} is set more than once")
+        raise RefusedError(f"{name} is set more than once")
     if len(uses(kernel.node, name)) != (2 if own else 1):
-        return Refusal(f"{name} is also used outside the dot, where fp32 may be intended")
+        raise RefusedError(f"{name} is also used outside the dot, where fp32 may be intended")
     if own:
         same_block = any(s is sets[0] for s in block_of(kernel.node, sets[1]))
         first = values[0]
         if not same_block or first is None or not is_tl_call(module, first, "load"):
-            return Refusal(f"{name} is not a plain tl.load before its cast")
+            raise RefusedError(f"{name} is not a plain tl.load before its cast")
         assert isinstance(first, ast.Call)
         return _Cast(last, first, sets[1])
     load = _load_of(module, kernel, inner)
-    return (
-        Refusal(f"{name} is not a cast of a plain tl.load") if load is None else _Cast(last, load)
-    )
+    if load is None:
+        raise RefusedError(f"{name} is not a cast of a plain tl.load")
+    return _Cast(last, load)
 
 
 def _upcast(module: Module, node: ast.expr) -> ast.expr | None:
@@ -156,19 +149,20 @@ def _load_of(module: Module, kernel: Kernel, node: ast.expr) -> ast.Call | None:
     return node if isinstance(node, ast.Call) and is_tl_call(module, node, "load") else None
 
 
-def _types_refusal(kernel: Kernel, context: AnalysisContext, casts: list[_Cast]) -> Refusal | None:
+def _check_types(kernel: Kernel, context: AnalysisContext, casts: list[_Cast]) -> None:
     found: set[str] = set()
     for cast in casts:
         pointer = base_pointer(kernel, cast.load.args[0]) if cast.load.args else None
         if pointer is None:
-            return Refusal("the pointer of a cast operand is unknown")
+            raise RefusedError("the pointer of a cast operand is unknown")
         types = {facts.type for facts in argument_facts(context, kernel.name, pointer)}
         if not types:
-            return Refusal(f"the type of {pointer} is not known: no launch was captured")
+            raise RefusedError(f"the type of {pointer} is not known: no launch was captured")
         found |= types
     if len(found) != 1 or not found <= set(_HALVES):
-        return Refusal(f"the operands are {', '.join(sorted(found))}, not one 16-bit float type")
-    return None
+        raise RefusedError(
+            f"the operands are {', '.join(sorted(found))}, not one 16-bit float type"
+        )
 
 
 def _remove(patch: Patch, cast: _Cast) -> bool:
@@ -197,19 +191,21 @@ def _remove(patch: Patch, cast: _Cast) -> bool:
     Numerics.PRECISION_REDUCING,
     needs_launch=True,
 )
-def narrow_float64(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def narrow_float64(module: Module, issue: Issue, context: AnalysisContext) -> str:
     kernel = module.kernel(issue.kernel) if issue.kernel else module.kernel_at(issue.range.line)
     if kernel is None or not kernel.range.contains(issue.range.line, issue.range.column):
-        return Refusal("fp64 in host code may be the caller's choice")
+        raise RefusedError("fp64 in host code may be the caller's choice")
     wide = _float64_names(module, kernel)
     if not wide:
-        return Refusal("there is no tl.float64 here")
+        raise RefusedError("there is no tl.float64 here")
     if not facts_of(context, kernel.name):
-        return Refusal("the types of the arguments are not known: no launch was captured")
+        raise RefusedError("the types of the arguments are not known: no launch was captured")
     for launch in facts_of(context, kernel.name):
         for facts in launch.arguments:
             if facts.type in ("*fp64", "fp64", "*i64"):
-                return Refusal(f"{facts.name} is {facts.type}: fewer bits would lose some of it")
+                raise RefusedError(
+                    f"{facts.name} is {facts.type}: fewer bits would lose some of it"
+                )
     patch = Patch(module)
     for node in wide:
         source = patch.source(node)

@@ -9,7 +9,7 @@ from tilewright.rewrites.calls import append_keywords, literal
 from tilewright.rewrites.configs import autotune_call, config_source, configs_node
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.grid import Division, divisions, floors, meta_keys, written_grid
-from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.model import Refusal, RefusedError, refusal_returned
 from tilewright.rewrites.scope import (
     Scope,
     assignments,
@@ -38,10 +38,6 @@ from tilewright.source.model import Kernel, Launch, Module
 Value = int | float | bool | str
 
 
-class _RefusedError(Exception):
-    """Carries a refusal out of nested steps; never leaves this module."""
-
-
 @dataclass
 class _Pinning:
     """One launch being edited: what goes where, and which literals now hold which value."""
@@ -63,12 +59,13 @@ class _Pinning:
         return extents(self.module, self.kernel)
 
 
+@refusal_returned
 def set_launch_config(
     module: Module,
     kernel: Kernel | str,
     values: Mapping[str, Value],
     options: Mapping[str, Value],
-) -> str | Refusal:
+) -> str:
     """The file with constexpr ``values`` and compiler ``options`` fixed at the only launch.
 
     An autotuned kernel gets this one configuration in place of its list. The grid is kept in
@@ -76,27 +73,24 @@ def set_launch_config(
     """
     found = module.kernel(kernel) if isinstance(kernel, str) else kernel
     if found is None:
-        return Refusal(f"there is no kernel {kernel!r} in the file")
+        raise RefusedError(f"there is no kernel {kernel!r} in the file")
     launches = module.launches_of(found.name)
     if len(launches) != 1:
-        return Refusal(f"{found.name} has {len(launches)} launches in the file; one is needed")
+        raise RefusedError(f"{found.name} has {len(launches)} launches in the file; one is needed")
     pinning = _Pinning(module, found, launches[0], Patch(module))
-    try:
-        _check(pinning, values)
-        _pin(pinning, values, options)
-    except _RefusedError as refused:
-        return Refusal(str(refused))
+    _check(pinning, values)
+    _pin(pinning, values, options)
     return pinning.patch.apply()
 
 
 def _check(p: _Pinning, values: Mapping[str, Value]) -> None:
     if not p.launch.is_complete:
-        raise _RefusedError(f"the launch of {p.kernel.name} hides arguments behind * or **")
+        raise RefusedError(f"the launch of {p.kernel.name} hides arguments behind * or **")
     for name, value in values.items():
         if name not in p.kernel.constexprs:
-            raise _RefusedError(f"{name} is not a constexpr of {p.kernel.name}")
+            raise RefusedError(f"{name} is not a constexpr of {p.kernel.name}")
         if name in p.kernel.heuristics:
-            raise _RefusedError(f"{name} is computed by triton.heuristics")
+            raise RefusedError(f"{name} is computed by triton.heuristics")
         _check_ties(p, name, value)
 
 
@@ -107,7 +101,7 @@ def _check_ties(p: _Pinning, name: str, value: Value) -> None:
     present = present_value(p.module, p.kernel, p.launch, name)
     why = ties_at(p.module, p.kernel, p.launch, name).refusal(name, present, value)
     if why:
-        raise _RefusedError(why)
+        raise RefusedError(why)
 
 
 def _pin(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value]) -> None:
@@ -121,7 +115,7 @@ def _pin(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value])
         at_launch_options = {}
         repeated = [n for n in options if n in p.launch.options]
         if repeated:
-            raise _RefusedError(
+            raise RefusedError(
                 f"the launch passes {repeated[0]}, which its configurations also set"
             )
     else:
@@ -137,7 +131,7 @@ def _pin(p: _Pinning, values: Mapping[str, Value], options: Mapping[str, Value])
 def _tuned_names(kernel: Kernel) -> set[str]:
     configs = kernel.autotune.configs if kernel.autotune else None
     if configs is None:
-        raise _RefusedError("the autotune configurations are not written as literals")
+        raise RefusedError("the autotune configurations are not written as literals")
     return {name for config in configs for name in config.values}
 
 
@@ -146,9 +140,9 @@ def _pin_configs(p: _Pinning, values: Mapping[str, Value], options: Mapping[str,
     node = configs_node(call) if call is not None else None
     configs = p.kernel.autotune.configs if p.kernel.autotune else None
     if call is None or node is None or not configs:
-        raise _RefusedError("the autotune decorator states no configurations")
+        raise RefusedError("the autotune decorator states no configurations")
     if "pre_hook" in p.patch.source(call):
-        raise _RefusedError("the autotune configurations have a pre_hook")
+        raise RefusedError("the autotune configurations have a pre_hook")
     merged: dict[str, Value] = {}
     for name in {n: None for config in configs for n in config.values}:
         merged[name] = _merged(name, values, [c.values.get(name) for c in configs])
@@ -164,7 +158,7 @@ def _merged(name: str, values: Mapping[str, Value], stated: list[Value | None]) 
         return values[name]
     value = _shared(stated)
     if value is None:
-        raise _RefusedError(f"the configurations disagree on {name}, and no value is given for it")
+        raise RefusedError(f"the configurations disagree on {name}, and no value is given for it")
     return value
 
 
@@ -192,11 +186,11 @@ def _pinned_value(p: _Pinning, name: str, value: Value) -> str:
             p.patch.replace(given, literal(value))
         return ""
     if not isinstance(given, ast.Name):
-        raise _RefusedError(f"the host computes {name} as {p.patch.source(given)!r}")
+        raise RefusedError(f"the host computes {name} as {p.patch.source(given)!r}")
     definition = _definition(p, given.id, name)
     place = (definition.lineno, definition.col_offset)
     if p.redefined.setdefault(place, _key(value)) != _key(value):
-        raise _RefusedError(
+        raise RefusedError(
             f"{given.id} is passed for several constexprs that want different values"
         )
     if literal_int(definition) != value and len([k for k in p.redefined if k == place]) == 1:
@@ -224,9 +218,9 @@ def _definition(p: _Pinning, local: str, name: str) -> ast.expr:
     elif value is None and not assignments(scope, local):
         value = only_value(p.module.tree, local)
         if value is not None and not _used_here_only(p.module.tree, scope, local):
-            raise _RefusedError(f"{local} is also used outside the launch of {p.kernel.name}")
+            raise RefusedError(f"{local} is also used outside the launch of {p.kernel.name}")
     if not isinstance(value, ast.Constant):
-        raise _RefusedError(
+        raise RefusedError(
             f"{name} is passed as {local}, which is not set to a literal exactly once"
         )
     return value
@@ -279,7 +273,7 @@ def _check_grid_of(p: _Pinning, changed: Mapping[str, Value], reason: str) -> No
     called = grid_of(p.module, p.launch)
     chosen = {name for axis in called.axes for name in axis.chosen} if called else set()
     if not set(changed) <= chosen:
-        raise _RefusedError(reason)
+        raise RefusedError(reason)
 
 
 def _rewrite_literals(p: _Pinning, expressions: list[ast.expr], name: str, value: Value) -> None:
@@ -287,10 +281,10 @@ def _rewrite_literals(p: _Pinning, expressions: list[ast.expr], name: str, value
     down = [Division(n, n.left, n.right) for e in expressions for n in floors(p.module, e)]
     found = [d for d in (*rounding_up, *down) if _divides_by(p, d, name)]
     if not found:
-        raise _RefusedError(f"the grid does not follow {name}, so the output would not be covered")
+        raise RefusedError(f"the grid does not follow {name}, so the output would not be covered")
     rivals = [n for n in p.axes - {name} if grid_axes(p.module, p.kernel, n) is None]
     if any(_divides_by(p, d, rival) for d in found for rival in rivals):
-        raise _RefusedError(f"the grid does not show which of its tiles are those of {name}")
+        raise RefusedError(f"the grid does not show which of its tiles are those of {name}")
     for d in {id(d.node): d for d in found}.values():
         for node in ast.walk(d.node):
             if literal_int(node) == literal_int(d.block) and _is_block(d, node):

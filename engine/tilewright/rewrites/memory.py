@@ -6,14 +6,14 @@ import re
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.scope import (
     Scope,
     argument_facts,
     at_issue,
     block_of,
     enclosing_scope,
-    kernel_of,
+    kernel_named,
     set_in,
     statement_of,
 )
@@ -28,23 +28,25 @@ _CLOCKS = ("time.", "torch.cuda.Event", "torch.xpu.Event", "triton.testing.")
 
 
 @rewrite("device_host_sync", "Remove the synchronization", Numerics.EXACT)
-def drop_synchronize(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def drop_synchronize(module: Module, issue: Issue, context: AnalysisContext) -> str:
     calls = [n for n in ast.walk(module.tree) if module.names.is_call(n, *_SYNCHRONIZE)]
     found = at_issue(module, issue, calls)
     if not found:
-        return Refusal("only a synchronize() can be dropped; here the host reads a value it needs")
+        raise RefusedError(
+            "only a synchronize() can be dropped; here the host reads a value it needs"
+        )
     scope = enclosing_scope(module, found[0])
     statement = statement_of(scope, found[0])
     if not isinstance(statement, ast.Expr) or statement.value is not found[0]:
-        return Refusal("the synchronize() is part of a larger statement")
+        raise RefusedError("the synchronize() is part of a larger statement")
     if not any(_inside(scope, launch.node) for launch in module.launches):
-        return Refusal("the function launches no kernel of this file")
+        raise RefusedError("the function launches no kernel of this file")
     if _measures_time(module, scope):
-        return Refusal("the function measures time, which needs the synchronization")
+        raise RefusedError("the function measures time, which needs the synchronization")
     patch = Patch(module)
     whole = _widest(scope, statement)
     if not patch.owns_lines(whole):
-        return Refusal("the synchronize() shares its line with another statement")
+        raise RefusedError("the synchronize() shares its line with another statement")
     if block_of(scope, whole) == [whole]:
         patch.replace(whole, "pass")
     else:
@@ -84,24 +86,20 @@ def _asks(name: str) -> bool:
 
 
 @rewrite("stride_one_runtime", "Make the stride of 1 a constexpr", Numerics.EXACT)
-def constexpr_stride(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def constexpr_stride(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """A constexpr 1 is folded ahead of time.
 
     Triton's JIT folds a plain integer argument that equals 1, but not one with an annotated type
     or listed in do_not_specialize; a constexpr it folds always. Any other value stays correct
     too, at the price of one more compilation.
     """
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+    kernel = kernel_named(module, issue)
     name = _parameter_at(module, kernel, issue)
     arg = next((a for a in kernel.node.args.args if a.arg == name), None)
     parameter = kernel.parameter(name) if name else None
     if arg is None or parameter is None or parameter.is_constexpr:
-        return Refusal("the issue does not underline a run-time parameter")
-    refusal = _stride_refusal(module, kernel, arg, context)
-    if refusal is not None:
-        return refusal
+        raise RefusedError("the issue does not underline a run-time parameter")
+    _check_stride(module, kernel, arg, context)
     patch = Patch(module)
     annotations = [a.annotation for a in kernel.node.args.args if a.arg in kernel.constexprs]
     given = next((patch.source(a) for a in annotations if a is not None), None)
@@ -119,25 +117,22 @@ def _parameter_at(module: Module, kernel: Kernel, issue: Issue) -> str | None:
     return touched[0].id if touched and isinstance(touched[0], ast.Name) else None
 
 
-def _stride_refusal(
-    module: Module, kernel: Kernel, arg: ast.arg, context: AnalysisContext
-) -> Refusal | None:
+def _check_stride(module: Module, kernel: Kernel, arg: ast.arg, context: AnalysisContext) -> None:
     name = arg.arg
     if arg.annotation is not None and not _is_integer_type(module, arg.annotation):
-        return Refusal(f"{name} has an annotation already")
+        raise RefusedError(f"{name} has an annotation already")
     if name in set_in(kernel.node):
-        return Refusal(f"{name} is changed in the kernel")
+        raise RefusedError(f"{name} is changed in the kernel")
     if any(
         isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name
         for n in ast.walk(kernel.node)
     ):
-        return Refusal(f"{name} is used as a run-time value: an attribute of it is read")
+        raise RefusedError(f"{name} is used as a run-time value: an attribute of it is read")
     launches = module.launches_of(kernel.name)
     proven = bool(launches) and all(provably_stride_one(module, x, name) for x in launches)
     values = {facts.value for facts in argument_facts(context, kernel.name, name)}
     if not proven and values != {1}:
-        return Refusal(f"{name} is not known to be 1 at every launch")
-    return None
+        raise RefusedError(f"{name} is not known to be 1 at every launch")
 
 
 def _is_integer_type(module: Module, annotation: ast.expr) -> bool:

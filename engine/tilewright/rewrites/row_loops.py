@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.analysis.flow import flow_of
-from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.model import RefusedError
 from tilewright.rewrites.padding import Padding, reduction_of
 from tilewright.rewrites.pointers import Shapes
 from tilewright.rewrites.scope import (
@@ -71,19 +71,19 @@ def row_loops(module: Module, kernel: Kernel) -> list[RowLoop]:
     return found
 
 
-def row_passes(module: Module, kernel: Kernel, first: ast.For) -> RowPasses | Refusal:
+def row_passes(module: Module, kernel: Kernel, first: ast.For) -> RowPasses:
     """All passes beside one loop, if each can be done by a single block that spans the row."""
     block = block_of(kernel.node, first)
     loops = [loop for loop in row_loops(module, kernel) if loop.node in block]
     if len(loops) < 2 or len({(loop.extent, loop.block) for loop in loops}) != 1:
-        return Refusal("there are not two loops over the same row here")
+        raise RefusedError("there are not two loops over the same row here")
     every = [n for n in ast.walk(kernel.node) if isinstance(n, ast.For | ast.While)]
     around = [n for n in parents(kernel.node, first) if isinstance(n, ast.For | ast.While)]
     if len(every) != len(loops) + len(around):
-        return Refusal("the kernel has loops other than those over the row")
+        raise RefusedError("the kernel has loops other than those over the row")
     check = _Check(module, kernel, loops)
     for reason in check.reasons():
-        return Refusal(reason)
+        raise RefusedError(reason)
     return RowPasses(tuple(loops), tuple(check.maskings))
 
 

@@ -13,7 +13,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import append_keywords, imports, local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.padding import masked_around
 from tilewright.rewrites.row_loops import Masking, RowLoop, RowPasses, row_loops, row_passes
 from tilewright.rewrites.scope import (
@@ -23,7 +23,7 @@ from tilewright.rewrites.scope import (
     block_of,
     host_scope,
     is_tl_call,
-    kernel_of,
+    kernel_named,
     statements,
     targets_of,
     uses,
@@ -49,19 +49,11 @@ def warps_for_row(elements: int) -> int:
     Numerics.REASSOCIATING,
     needs_launch=True,
 )
-def single_pass_row(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+def single_pass_row(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    kernel = kernel_named(module, issue)
     passes = _passes_at(module, kernel, issue)
-    if isinstance(passes, Refusal):
-        return passes
-    launch = _launch(module, kernel, passes)
-    if isinstance(launch, Refusal):
-        return launch
+    _check_launch(module, kernel, passes)
     longest = _longest_row(context, kernel, passes.extent)
-    if isinstance(longest, Refusal):
-        return longest
     module = parse_module(_straightened(module, passes), module.path)
     patch = Patch(module)
     _drop_repeats(module, kernel, passes, patch)
@@ -69,41 +61,40 @@ def single_pass_row(module: Module, issue: Issue, context: AnalysisContext) -> s
     return patch.apply()
 
 
-def _passes_at(module: Module, kernel: Kernel, issue: Issue) -> RowPasses | Refusal:
+def _passes_at(module: Module, kernel: Kernel, issue: Issue) -> RowPasses:
     loops = [loop.node for loop in row_loops(module, kernel)]
     touched = at_issue(module, issue, loops) or loops
     if not touched:
-        return Refusal("there is no loop over a row here")
+        raise RefusedError("there is no loop over a row here")
     first = touched[0]
     assert isinstance(first, ast.For)
     return row_passes(module, kernel, first)
 
 
-def _launch(module: Module, kernel: Kernel, passes: RowPasses) -> Launch | Refusal:
+def _check_launch(module: Module, kernel: Kernel, passes: RowPasses) -> None:
     launches = module.launches_of(kernel.name)
     block = passes.block
     if len(launches) != 1:
-        return Refusal(f"{kernel.name} has {len(launches)} launches in the file; one is needed")
+        raise RefusedError(f"{kernel.name} has {len(launches)} launches in the file; one is needed")
     if kernel.autotune is not None or block in kernel.heuristics:
-        return Refusal(f"{block} is chosen by a decorator")
+        raise RefusedError(f"{block} is chosen by a decorator")
     if block in coverage(kernel, module):
-        return Refusal(f"{block} also decides which part of the output a program writes")
+        raise RefusedError(f"{block} also decides which part of the output a program writes")
     launch = launches[0]
     if not launch.is_complete or passes.extent not in launch.arguments:
-        return Refusal(f"the launch does not show what {passes.extent} is")
+        raise RefusedError(f"the launch does not show what {passes.extent} is")
     if not imports(module, "triton"):
-        return Refusal("the file does not import triton, whose next_power_of_2 is needed")
-    return launch
+        raise RefusedError("the file does not import triton, whose next_power_of_2 is needed")
 
 
-def _longest_row(context: AnalysisContext, kernel: Kernel, extent: str) -> int | Refusal:
+def _longest_row(context: AnalysisContext, kernel: Kernel, extent: str) -> int:
     values = [a.value for a in argument_facts(context, kernel.name, extent)]
     rows = [v for v in values if type(v) is int]
     if not rows:
-        return Refusal(f"the length of a row ({extent}) is not known: no launch was captured")
+        raise RefusedError(f"the length of a row ({extent}) is not known: no launch was captured")
     longest = max(rows)
     if longest > LARGEST_ROW:
-        return Refusal(f"a row has {longest} elements, more than the {LARGEST_ROW} that fit")
+        raise RefusedError(f"a row has {longest} elements, more than the {LARGEST_ROW} that fit")
     return longest
 
 

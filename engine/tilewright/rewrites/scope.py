@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.rewrites.model import RefusedError
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
@@ -36,6 +37,14 @@ def kernel_of(module: Module, issue: Issue) -> Kernel | None:
     """The kernel an issue speaks of, or the one its range lies in."""
     named = module.kernel(issue.kernel) if issue.kernel else None
     return named or module.kernel_at(issue.range.line)
+
+
+def kernel_named(module: Module, issue: Issue) -> Kernel:
+    """``kernel_of``, refused where there is none."""
+    kernel = kernel_of(module, issue)
+    if kernel is None:
+        raise RefusedError("the issue names no kernel of this file")
+    return kernel
 
 
 def facts_of(context: AnalysisContext, kernel: str) -> tuple[LaunchFacts, ...]:

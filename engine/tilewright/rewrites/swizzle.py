@@ -11,11 +11,11 @@ from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import append_keywords, append_parameter, fresh_name, local_name
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.grid import WrittenGrid, division, meta_key, written_grid
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, accepted, rewrite
 from tilewright.rewrites.scope import (
     argument,
     is_tl_call,
-    kernel_of,
+    kernel_named,
     literal_int,
     names_in,
     only_value,
@@ -50,13 +50,9 @@ class _Plan:
 
 
 @rewrite("no_swizzling", "Visit tiles in groups that share the cache", Numerics.EXACT)
-def group_programs(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
-    kernel = kernel_of(module, issue)
-    if kernel is None:
-        return Refusal("the issue names no kernel of this file")
+def group_programs(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    kernel = kernel_named(module, issue)
     plan = _plan(module, kernel)
-    if isinstance(plan, Refusal):
-        return plan
     patch = Patch(module)
     taken = names_in(kernel.node) | {p.name for p in kernel.parameters}
     group = fresh_name(taken, "GROUP_M")
@@ -64,9 +60,9 @@ def group_programs(module: Module, issue: Issue, context: AnalysisContext) -> st
     constexpr = patch.source(annotation) if annotation else local_name(module, _CONSTEXPR)
     default = f" = {GROUP}" if kernel.node.args.defaults else ""
     if not append_parameter(patch, kernel.node, f"{group}: {constexpr}{default}"):
-        return Refusal("the kernel's signature has no plain place for one more parameter")
+        raise RefusedError("the kernel's signature has no plain place for one more parameter")
     if not _recompute_ids(module, plan, patch, taken, group):
-        return Refusal("a program id shares its line with another statement")
+        raise RefusedError("a program id shares its line with another statement")
     _flatten_grid(plan, patch)
     append_keywords(patch, plan.launch.node, [f"{group}={GROUP}"])
     patch.fold(plan.launch.node)
@@ -76,31 +72,27 @@ def group_programs(module: Module, issue: Issue, context: AnalysisContext) -> st
 _CONSTEXPR = "triton.language.constexpr"
 
 
-def _plan(module: Module, kernel: Kernel) -> _Plan | Refusal:
+def _plan(module: Module, kernel: Kernel) -> _Plan:
     launches = module.launches_of(kernel.name)
     if len(launches) != 1 or not launches[0].is_complete:
-        return Refusal(f"{kernel.name} needs one launch that shows all its arguments")
+        raise RefusedError(f"{kernel.name} needs one launch that shows all its arguments")
     axes = _axes(module, kernel)
-    if isinstance(axes, Refusal):
-        return axes
-    grid = written_grid(module, launches[0])
-    if isinstance(grid, Refusal):
-        return grid
+    grid = accepted(written_grid(module, launches[0]))
     if len(grid.axes) != 2:
-        return Refusal(f"the grid has {len(grid.axes)} axes, not two")
+        raise RefusedError(f"the grid has {len(grid.axes)} axes, not two")
     for axis, expression in zip(axes, grid.axes, strict=True):
         if not _counts_tiles(module, kernel, launches[0], grid, expression, axis):
-            return Refusal(f"the grid does not show how many tiles of {axis.block} there are")
+            raise RefusedError(f"the grid does not show how many tiles of {axis.block} there are")
     rows = 0 if axes[0].block == tile_roles(module, kernel).get("m") else 1
     return _Plan(kernel, launches[0], grid, axes[rows], axes[1 - rows])
 
 
-def _axes(module: Module, kernel: Kernel) -> tuple[_Axis, _Axis] | Refusal:
+def _axes(module: Module, kernel: Kernel) -> tuple[_Axis, _Axis]:
     ids = [n for n in ast.walk(kernel.node) if is_tl_call(module, n, "program_id", "num_programs")]
     found: dict[int, _Axis] = {}
     roles = tile_roles(module, kernel)
     if "group" in roles:
-        return Refusal("the kernel groups its programs already")
+        raise RefusedError("the kernel groups its programs already")
     blocks = extents(module, kernel)
     for statement in statements(kernel.node):
         match statement:
@@ -113,14 +105,14 @@ def _axes(module: Module, kernel: Kernel) -> tuple[_Axis, _Axis] | Refusal:
             continue
         block = _only_scale(kernel, name)
         if block is None or only_value(kernel.node, name) is None:
-            return Refusal(f"{name} is used for more than finding its tile")
+            raise RefusedError(f"{name} is used for more than finding its tile")
         if block not in blocks:
-            return Refusal(f"what {block} tiles is not clear from the kernel's masks")
+            raise RefusedError(f"what {block} tiles is not clear from the kernel's masks")
         found[axis] = _Axis(statement, name, block, blocks[block])
     if len(ids) != 2 or set(found) != {0, 1}:
-        return Refusal("the kernel does not take its tile from program_id(0) and program_id(1)")
+        raise RefusedError("the kernel does not take its tile from program_id(0) and program_id(1)")
     if {found[0].block, found[1].block} != {roles.get("m"), roles.get("n")}:
-        return Refusal("the two program ids do not number the rows and columns of a product")
+        raise RefusedError("the two program ids do not number the rows and columns of a product")
     return found[0], found[1]
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from tilewright.analysis.per_kernel import Same, kept_by
 from tilewright.python_syntax import parameter_defaults
 from tilewright.rewrites.grid import division
-from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.model import RefusedError, refusal_returned
 from tilewright.rewrites.pointers import Shapes, pointer_of, stores_whole_blocks
 from tilewright.rewrites.scope import (
     Scope,
@@ -100,21 +100,22 @@ class Tunable:
         return tuple(told)
 
 
-def tunable(module: Module, kernel: Kernel | str) -> Tunable | Refusal:
+@refusal_returned
+def tunable(module: Module, kernel: Kernel | str) -> Tunable:
     """The tile sizes and options of a kernel that has one launch, or why none can be turned."""
     found = module.kernel(kernel) if isinstance(kernel, str) else kernel
     if found is None:
-        return Refusal(f"there is no kernel {kernel!r} in the file")
+        raise RefusedError(f"there is no kernel {kernel!r} in the file")
     launches = module.launches_of(found.name)
     if len(launches) != 1:
-        return Refusal(f"{found.name} has {len(launches)} launches in the file; one is needed")
+        raise RefusedError(f"{found.name} has {len(launches)} launches in the file; one is needed")
     return _tunable(module, found, launches[0])
 
 
-def _tunable(module: Module, kernel: Kernel, launch: Launch) -> Tunable | Refusal:
+def _tunable(module: Module, kernel: Kernel, launch: Launch) -> Tunable:
     roles = tile_roles(module, kernel)
     if not roles:
-        return Refusal(f"no constexpr of {kernel.name} sizes a tile")
+        raise RefusedError(f"no constexpr of {kernel.name} sizes a tile")
     blocks = extents(module, kernel)
     kind = _kind(module, kernel, roles)
     covering = coverage(kernel, module)

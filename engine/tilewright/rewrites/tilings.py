@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tilewright.rewrites.launch_config import set_launch_config
-from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.model import RefusedError, accepted, refusal_returned
 from tilewright.rewrites.scope import host_scope, names_in, parameters, set_in, targets_of
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Launch, Module
@@ -77,9 +77,8 @@ class Tiling:
         return Tiling(tuple(rules), choice if number == len(rules) else self.otherwise)
 
 
-def written(
-    module: Module, kernel: Kernel, tiling: Tiling, options: Sequence[str]
-) -> str | Refusal:
+@refusal_returned
+def written(module: Module, kernel: Kernel, tiling: Tiling, options: Sequence[str]) -> str:
     """The file with a tiling at the kernel's only launch.
 
     Args:
@@ -89,12 +88,12 @@ def written(
     if present is not None:
         return _replaced(module.text, kernel.name, tiling, present)
     if f"tiling_of_{kernel.name}" in module.text:
-        return Refusal(f"the file has a tiling_of_{kernel.name} that no markers enclose")
+        raise RefusedError(f"the file has a tiling_of_{kernel.name} that no markers enclose")
     if module.kernel(kernel.name) is None or len(module.launches_of(kernel.name)) != 1:
-        return Refusal(f"{kernel.name} needs one launch in the file")
+        raise RefusedError(f"{kernel.name} needs one launch in the file")
     names = list(tiling.otherwise)
     if any(list(choice) != names for choice in tiling.choices):
-        return Refusal("the settings of a tiling have to name the same constants")
+        raise RefusedError("the settings of a tiling have to name the same constants")
     marks = {name: _FIRST_MARK + 2 * at for at, name in enumerate(names)}
     pinned = set_launch_config(
         module,
@@ -102,26 +101,26 @@ def written(
         {name: mark for name, mark in marks.items() if name not in options},
         {name: mark for name, mark in marks.items() if name in options},
     )
-    return pinned if isinstance(pinned, Refusal) else _placed(module, pinned, kernel, tiling, marks)
+    return _placed(module, accepted(pinned), kernel, tiling, marks)
 
 
 def _placed(
     module: Module, pinned: str, kernel: Kernel, tiling: Tiling, marks: Mapping[str, int]
-) -> str | Refusal:
+) -> str:
     """The marks replaced by what the tiling says, and its call put before the first of them."""
     there = parse_module(pinned, module.path)
     (launch,) = there.launches_of(kernel.name)
     scope = host_scope(there, launch)
     if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
-        return Refusal(f"{kernel.name} is not launched in a function")
+        raise RefusedError(f"{kernel.name} is not launched in a function")
     holds = [s for s in scope.body if _marks_in(s) & set(marks.values())]
     inside = sum(len(_marks_at(s)) for s in scope.body)
     if len(_marks_at(there.tree)) > inside or not holds:
-        return Refusal(f"a constant of {kernel.name} is set outside the function that launches it")
+        raise RefusedError(
+            f"a constant of {kernel.name} is set outside the function that launches it"
+        )
     first = holds[0]
     given = _launch_extents(there, launch, scope, first, tiling)
-    if isinstance(given, Refusal):
-        return given
     lines = pinned.splitlines(keepends=True)
     indent = re.match(r"\s*", lines[first.lineno - 1])
     call = f"tiling = tiling_of_{kernel.name}({', '.join(given)})\n"
@@ -136,10 +135,10 @@ def _placed(
 def _launch_extents(
     module: Module, launch: Launch, scope: ast.FunctionDef | ast.AsyncFunctionDef,
     before: ast.stmt, tiling: Tiling,
-) -> list[str] | Refusal:  # fmt: skip
+) -> list[str]:  # fmt: skip
     """What the launch passes for each extent, where the host knows it early enough."""
     if "tiling" in set_in(scope) | parameters(scope):
-        return Refusal(f"{scope.name} has a variable named tiling already")
+        raise RefusedError(f"{scope.name} has a variable named tiling already")
     known = parameters(scope)
     for statement in scope.body:
         if statement is before:
@@ -150,10 +149,10 @@ def _launch_extents(
     for name in tiling.extents:
         expression = launch.arguments.get(name)
         if expression is None:
-            return Refusal(f"the launch does not pass {name}")
+            raise RefusedError(f"the launch does not pass {name}")
         late = (names_in(expression) & every) - known
         if late:
-            return Refusal(f"{sorted(late)[0]} is not known before the grid is")
+            raise RefusedError(f"{sorted(late)[0]} is not known before the grid is")
         given.append(ast.get_source_segment(module.text, expression) or name)
     return given
 
@@ -193,9 +192,9 @@ def _literal(choice: Choice) -> str:
     return f"{{{inside}}}"
 
 
-def _replaced(text: str, kernel: str, tiling: Tiling, present: Tiling) -> str | Refusal:
+def _replaced(text: str, kernel: str, tiling: Tiling, present: Tiling) -> str:
     if tiling.extents != present.extents:
-        return Refusal("the launch passes other extents to the tiling that is there")
+        raise RefusedError("the launch passes other extents to the tiling that is there")
     found = next(one for one in _TILING.finditer(text) if one.group("kernel") == kernel)
     return text[: found.start()] + _function(kernel, tiling) + text[found.end() :]
 

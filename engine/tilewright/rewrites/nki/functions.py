@@ -14,7 +14,7 @@ from tilewright.analysis.nki import Operation, View
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     Link,
@@ -36,23 +36,21 @@ _INVERSES = (ISA + "reciprocal", NL + "reciprocal", NL + "divide")
 
 
 @rewrite("nki_sqrt_then_reciprocal", "Use rsqrt", Numerics.REASSOCIATING)
-def nki_rsqrt(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_rsqrt(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """The reciprocal of a square root is one function of the Scalar engine."""
     site = site_of(module, issue)
-    used = _inverse(site) if site else None
-    if site is None or used is None:
-        return NOT_HERE
+    used = _inverse(site)
+    if used is None:
+        raise RefusedError(NOT_HERE)
     link = link_of(site, used, inverted(used))
-    if isinstance(link, Refusal):
-        return link
     made, patch = link.made, Patch(module)
     if not is_sqrt(made) or not positional_only_known(made):
-        return Refusal("what is inverted is no square root")
+        raise RefusedError("what is inverted is no square root")
     if is_rounded(made, used):
-        return Refusal("the root is rounded to a type that is given")
+        raise RefusedError("the root is rounded to a type that is given")
     if made.name == NL + "sqrt":
         if "dst" in used.given:
-            return Refusal("the root is returned, and its reciprocal is written to a tile")
+            raise RefusedError("the root is returned, and its reciprocal is written to a tile")
         arguments = {"x": source(patch, made, "x")}
         put_call(patch, used, prefix(patch, made) + "rsqrt", arguments, others(patch, made, "x"))
     else:
@@ -60,7 +58,8 @@ def nki_rsqrt(module: Module, issue: Issue, context: AnalysisContext) -> str | R
         arguments = {"op": root, "data": source(patch, made, "data")}
         kept = others(patch, made, "op", "data")
         put_call(patch, used, prefix(patch, made) + "activation", arguments, kept)
-    return drop_producer(site, patch, link) or patch.apply()
+    drop_producer(site, patch, link)
+    return patch.apply()
 
 
 def _inverse(site: StatementSite) -> Operation | None:
@@ -73,23 +72,19 @@ def _inverse(site: StatementSite) -> Operation | None:
     "Use sigmoid, or silu where it is multiplied by its argument",
     Numerics.REASSOCIATING,
 )
-def nki_sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """``1 / (1 + exp(-x))`` is sigmoid, and ``x`` times it, where that is its use, silu."""
     site = site_of(module, issue)
-    used = _inverse(site) if site else None
-    if site is None or used is None:
-        return NOT_HERE
+    used = _inverse(site)
+    if used is None:
+        raise RefusedError(NOT_HERE)
     outer = link_of(site, used, inverted(used))
-    if isinstance(outer, Refusal):
-        return outer
     inner = link_of(site, outer.made, incremented(outer.made))
-    if isinstance(inner, Refusal):
-        return inner
     made = inner.made
     if not is_exp_of_negative(site.flow, made) or not positional_only_known(made):
-        return Refusal("what 1 is added to is not exp of a negated tile")
+        raise RefusedError("what 1 is added to is not exp of a negated tile")
     if is_rounded(made, used) or is_rounded(outer.made, used):
-        return Refusal("a step is rounded to a type that is given")
+        raise RefusedError("a step is rounded to a type that is given")
     patch, product = Patch(module), _product_with(site, used, made)
     last, name = (used, "sigmoid") if product is None else (product.used, "silu")
     arguments = {"op": local_name(module, NL + name), "data": _argument(patch, made)}
@@ -97,9 +92,7 @@ def nki_sigmoid(module: Module, issue: Issue, context: AnalysisContext) -> str |
     put_call(patch, last, local_name(module, ISA + "activation"), arguments, kept)
     links = (inner, outer) if product is None else (inner, outer, product)
     for link in links:
-        refusal = drop_producer(site, patch, link)
-        if refusal is not None:
-            return refusal
+        drop_producer(site, patch, link)
     return patch.apply()
 
 
@@ -128,8 +121,10 @@ def _product_with(site: StatementSite, used: Operation, made: Operation) -> Link
     factor = [v for v in pair if v.storage is not view.storage]
     if len(mine) != 1 or len(factor) != 1 or not same_operand(factor[0], argument):
         return None
-    link = link_of(site, reader, mine[0])
-    return None if isinstance(link, Refusal) else link
+    try:
+        return link_of(site, reader, mine[0])
+    except RefusedError:
+        return None
 
 
 def _multiplies(operation: Operation) -> bool:

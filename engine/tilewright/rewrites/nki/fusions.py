@@ -10,7 +10,7 @@ from tilewright.analysis.nki import LoopKind, Operation, Storage
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     Link,
@@ -52,38 +52,35 @@ def _is_single(operation: Operation) -> bool:
     "Pass the factor or the shift to the activation",
     Numerics.REASSOCIATING,
 )
-def nki_activation_operand(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_activation_operand(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """``op((data * s) + b)`` in one pass of the Scalar engine."""
     site = site_of(module, issue)
-    used = next(site.named(ISA + "activation"), None) if site else None
-    if site is None or used is None:
-        return NOT_HERE
+    used = next(site.named(ISA + "activation"), None)
+    if used is None:
+        raise RefusedError(NOT_HERE)
     link = link_of(site, used, used.operands.get("data"))
-    if isinstance(link, Refusal):
-        return link
     made = link.made
     if not _is_single(made) or (is_true(made, "reverse0") and not _commutes(made)):
-        return Refusal("the tile is not scaled or shifted by one tensor_scalar")
+        raise RefusedError("the tile is not scaled or shifted by one tensor_scalar")
     if is_rounded(made, used):
-        return Refusal("the intermediate is rounded to a type that is given")
+        raise RefusedError("the intermediate is rounded to a type that is given")
     patch = Patch(module)
     folded = _folded(patch, made, used)
-    if isinstance(folded, Refusal):
-        return folded
     kept = others(patch, used, "op", "data", "scale" if folded[0].startswith("scale") else "bias")
     arguments = {"op": source(patch, used, "op"), "data": source(patch, made, "data")}
     put_call(patch, used, patch.source(_function(used)), arguments, [*folded, *kept])
-    return drop_producer(site, patch, link) or patch.apply()
+    drop_producer(site, patch, link)
+    return patch.apply()
 
 
-def _folded(patch: Patch, made: Operation, used: Operation) -> list[str] | Refusal:
+def _folded(patch: Patch, made: Operation, used: Operation) -> list[str]:
     """The keyword arguments that do what the tensor_scalar did."""
     op, operand = function_of(made, "op0"), source(patch, made, "operand0")
     column = "operand0" in made.operands
     if op == "multiply" and ("scale" not in used.given or _is_one(used, "scale")):
         kind = made.operands["operand0"].dtype if column else "float32"
         if kind not in (None, "float32"):
-            return Refusal("a scale for each partition has to be float32")
+            raise RefusedError("a scale for each partition has to be float32")
         return [f"scale={operand}"]
     if op == "add" and column and not {"scale", "bias"} & used.given.keys():
         return [f"bias={operand}"]
@@ -91,9 +88,9 @@ def _folded(patch: Patch, made: Operation, used: Operation) -> list[str] | Refus
         made_function = patch.source(_function(made))
         multiply = patch.source(made.given["op0"]).replace("subtract", "multiply")
         if "dst" in used.given:
-            return Refusal("the negated column needs a tile of its own")
+            raise RefusedError("the negated column needs a tile of its own")
         return [f"bias={made_function}({operand}, {multiply}, -1.0)"]
-    return Refusal(f"the activation has no free place for this {op}")
+    raise RefusedError(f"the activation has no free place for this {op}")
 
 
 def _function(operation: Operation) -> ast.expr:
@@ -115,23 +112,21 @@ def _is_one(operation: Operation, parameter: str) -> bool:
     "Apply both operations in one tensor_scalar",
     Numerics.REASSOCIATING,
 )
-def nki_two_op_scalar(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_two_op_scalar(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """Two tensor_scalar with one operation each become one with two."""
     site = site_of(module, issue)
-    used = next((o for o in site.named(ISA + "tensor_scalar")), None) if site else None
-    if site is None or used is None or not _is_single(used):
-        return NOT_HERE
+    used = next((o for o in site.named(ISA + "tensor_scalar")), None)
+    if used is None or not _is_single(used):
+        raise RefusedError(NOT_HERE)
     link = link_of(site, used, used.operands.get("data"))
-    if isinstance(link, Refusal):
-        return link
     made = link.made
     if not _is_single(made):
-        return Refusal("the tile is not made by a tensor_scalar with one arithmetic operation")
+        raise RefusedError("the tile is not made by a tensor_scalar with one arithmetic operation")
     if is_rounded(made, used):
-        return Refusal("the intermediate is rounded to a type that is given")
+        raise RefusedError("the intermediate is rounded to a type that is given")
     patch = Patch(module)
     if _engine(patch, made) != _engine(patch, used):
-        return Refusal("the two instructions name different engines")
+        raise RefusedError("the two instructions name different engines")
     arguments = {name: source(patch, made, name) for name in _SCALAR[:3]}
     first = [f"reverse0={source(patch, made, 'reverse0')}"] if "reverse0" in made.given else []
     second = [f"op1={source(patch, used, 'op0')}", f"operand1={source(patch, used, 'operand0')}"]
@@ -139,7 +134,8 @@ def nki_two_op_scalar(module: Module, issue: Issue, context: AnalysisContext) ->
         second.append(f"reverse1={source(patch, used, 'reverse0')}")
     keywords = [*first, *second, *others(patch, used, *_SCALAR)]
     put_call(patch, used, patch.source(_function(used)), arguments, keywords)
-    return drop_producer(site, patch, link) or patch.apply()
+    drop_producer(site, patch, link)
+    return patch.apply()
 
 
 def _engine(patch: Patch, operation: Operation) -> str:
@@ -147,19 +143,19 @@ def _engine(patch: Patch, operation: Operation) -> str:
 
 
 @rewrite("nki_broadcast_tensor_tensor", "Pass the column to tensor_scalar", Numerics.EXACT)
-def nki_column_operand(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_column_operand(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """tensor_tensor with a column that is spread: tensor_scalar takes the column as it is."""
     site = site_of(module, issue)
-    used = next(site.named(ISA + "tensor_tensor"), None) if site else None
-    if site is None or used is None or not positional_only_known(used):
-        return NOT_HERE
+    used = next(site.named(ISA + "tensor_tensor"), None)
+    if used is None or not positional_only_known(used):
+        raise RefusedError(NOT_HERE)
     for name, tile in (("data2", "data1"), ("data1", "data2")):
         call = _spread(site, used, name)
         if call is None:
             continue
         op = function_of(used, "op")
         if op not in _ARITHMETIC:
-            return Refusal("the operation is no arithmetic one that tensor_scalar has")
+            raise RefusedError("the operation is no arithmetic one that tensor_scalar has")
         patch = Patch(module)
         arguments = {"data": source(patch, used, tile), "op0": source(patch, used, "op")}
         arguments["operand0"] = _column(site, patch, call)
@@ -167,7 +163,7 @@ def nki_column_operand(module: Module, issue: Issue, context: AnalysisContext) -
         kept = others(patch, used, "data1", "data2", "op")
         put_call(patch, used, prefix(patch, used) + "tensor_scalar", arguments, [*turned, *kept])
         return patch.apply()
-    return Refusal("neither operand is a column that this statement spreads")
+    raise RefusedError("neither operand is a column that this statement spreads")
 
 
 def _spread(site: StatementSite, used: Operation, name: str) -> ast.Call | None:
@@ -188,47 +184,41 @@ def _column(site: StatementSite, patch: Patch, call: ast.Call) -> str:
 
 
 @rewrite("nki_unfused_reduction", "Add up in the activation", Numerics.REASSOCIATING)
-def nki_activation_sum(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_activation_sum(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """The Scalar engine adds up what it writes: activation and tensor_reduce become one."""
     site = site_of(module, issue)
-    used = next(site.named(ISA + "tensor_reduce", NL + "sum"), None) if site else None
-    if site is None or used is None:
-        return NOT_HERE
+    used = next(site.named(ISA + "tensor_reduce", NL + "sum"), None)
+    if used is None:
+        raise RefusedError(NOT_HERE)
     data = used.operands.get("data", used.operands.get("x"))
     made = _activation(site, used)
-    if isinstance(made, Refusal):
-        return made
     sides = site.flow.numbers(data.shape) if data is not None else None
     if sides is None or sides[0] is None:
-        return Refusal("the number of partitions is not known")
+        raise RefusedError("the number of partitions is not known")
     return _summed(site, made, used, sides[0])
 
 
-def _activation(site: StatementSite, used: Operation) -> Operation | Refusal:
+def _activation(site: StatementSite, used: Operation) -> Operation:
     """The activation that makes what is added up, in the same iteration and under the same mask."""
     data = used.operands.get("data", used.operands.get("x"))
     made = producer(site.flow, data) if data is not None else None
     if made is None or made.name != ISA + "activation" or not positional_only_known(made):
-        return Refusal("what is added up is not the result of one activation")
+        raise RefusedError("what is added up is not the result of one activation")
     if made.loops != used.loops or made.branches != used.branches:
-        return Refusal("the activation stands in another loop or branch")
+        raise RefusedError("the activation stands in another loop or branch")
     if not same_mask(made.mask, used.mask):
-        return Refusal("the activation has another mask")
+        raise RefusedError("the activation has another mask")
     if "negate" in used.given or "reduce_op" in made.given or "reduce_res" in made.given:
-        return Refusal("the sum is negated, or the activation reduces already")
+        raise RefusedError("the sum is negated, or the activation reduces already")
     return made
 
 
-def _summed(
-    site: StatementSite, made: Operation, used: Operation, partitions: int
-) -> str | Refusal:
+def _summed(site: StatementSite, made: Operation, used: Operation, partitions: int) -> str:
     patch = Patch(site.module)
     statement = used.statement
     if not patch.owns_lines(statement) or not patch.owns_lines(made.statement):
-        return Refusal("an instruction shares its line with another statement")
+        raise RefusedError("an instruction shares its line with another statement")
     total = _sum_tile(site, patch, made, used, partitions)
-    if isinstance(total, Refusal):
-        return total
     arguments = {"op": source(patch, made, "op"), "data": source(patch, made, "data")}
     keywords = [f"reduce_op={local_name(site.module, NL + 'add')}", f"reduce_res={total}"]
     keywords += others(patch, made, "op", "data")
@@ -239,19 +229,20 @@ def _summed(
 
 def _sum_tile(
     site: StatementSite, patch: Patch, made: Operation, used: Operation, partitions: int
-) -> str | Refusal:
+) -> str:
     """The name of the tile for the sums, which exists before the activation."""
     statement = used.statement
     if "dst" in used.given:
         tile = used.operands["dst"].storage
-        late = _allocated_before(site, patch, tile, made) if tile.order > made.order else None
-        return late or source(patch, used, "dst")
+        if tile.order > made.order:
+            _allocate_before(site, patch, tile, made)
+        return source(patch, used, "dst")
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     if not isinstance(target, ast.Name) or getattr(statement, "value", None) is not used.node:
-        return Refusal("the sum is part of a larger expression")
+        raise RefusedError("the sum is part of a larger expression")
     first, last = made.statement.lineno, statement.lineno
     if any(r.node.id == target.id and first <= r.node.lineno <= last for r in site.flow.reads):
-        return Refusal(f"{target.id} is something else before the sum")
+        raise RefusedError(f"{target.id} is something else before the sum")
     array = local_name(site.module, NL + "ndarray")
     kind = local_name(site.module, NL + "float32")
     new = f"{target.id} = {array}(({partitions}, 1), dtype={kind}){patch.newline}"
@@ -260,15 +251,13 @@ def _sum_tile(
     return target.id
 
 
-def _allocated_before(
-    site: StatementSite, patch: Patch, tile: Storage, made: Operation
-) -> Refusal | None:
+def _allocate_before(site: StatementSite, patch: Patch, tile: Storage, made: Operation) -> None:
     """Move the statement that allocates a tile before an instruction of the same block."""
     place = statement_of(site.kernel.node, tile.node) if tile.node is not None else None
     block = block_of(site.kernel.node, made.statement)
     if not isinstance(place, ast.Assign) or place not in block:
-        return Refusal(f"{tile.name} is allocated after the activation, in another block")
-    return move_before(patch, place, made.statement)
+        raise RefusedError(f"{tile.name} is allocated after the activation, in another block")
+    move_before(patch, place, made.statement)
 
 
 @rewrite(
@@ -276,42 +265,40 @@ def _allocated_before(
     "Apply both operations in one scalar_tensor_tensor",
     Numerics.REASSOCIATING,
 )
-def nki_scalar_tensor_tensor(
-    module: Module, issue: Issue, context: AnalysisContext
-) -> str | Refusal:
+def nki_scalar_tensor_tensor(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """A tensor_scalar that feeds a tensor_tensor: scalar_tensor_tensor does both in one pass."""
     site = site_of(module, issue)
-    added = next((o for o in site.operations if is_added(o)), None) if site else None
-    if site is not None and added is not None:
+    added = next((o for o in site.operations if is_added(o)), None)
+    if added is not None:
         return _added(site, added)
-    used = next(site.named(ISA + "tensor_tensor"), None) if site else None
-    if site is None or used is None or not positional_only_known(used):
-        return NOT_HERE
-    refusal: Refusal = Refusal("neither operand is made by one tensor_scalar")
+    used = next(site.named(ISA + "tensor_tensor"), None)
+    if used is None or not positional_only_known(used):
+        raise RefusedError(NOT_HERE)
+    refusal = RefusedError("neither operand is made by one tensor_scalar")
     for name, other in (("data1", "data2"), ("data2", "data1")):
-        link = link_of(site, used, used.operands.get(name))
-        if isinstance(link, Refusal) or not _is_single(link.made):
-            refusal = link if isinstance(link, Refusal) else refusal
+        try:
+            link = link_of(site, used, used.operands.get(name))
+        except RefusedError as refused:
+            refusal = refused
             continue
-        return _joined(site, link, name, other)
-    return refusal
+        if _is_single(link.made):
+            return _joined(site, link, name, other)
+    raise refusal
 
 
-def _added(site: StatementSite, used: Operation) -> str | Refusal:
+def _added(site: StatementSite, used: Operation) -> str:
     """``total += data op0 operand0`` becomes an assignment of scalar_tensor_tensor."""
     statement, patch = used.statement, Patch(site.module)
     link = link_of(site, used, used.operands.get("value"))
-    if isinstance(link, Refusal):
-        return link
     created = used.operands["dst"].storage.loops
     if any(loop.kind is LoopKind.AFFINE and loop not in created for loop in used.loops):
-        return Refusal("an affine_range carries the sum, which only += may")
+        raise RefusedError("an affine_range carries the sum, which only += may")
     made = link.made
     plain = isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add)
     if not _is_single(made) or "dtype" in made.given or not isinstance(statement, ast.AugAssign):
-        return Refusal("what is added is not made by one tensor_scalar")
+        raise RefusedError("what is added is not made by one tensor_scalar")
     if not plain:
-        return Refusal("the tile is not added")
+        raise RefusedError("the tile is not added")
     target = patch.source(statement.target)
     whole = isinstance(statement.target, ast.Name)
     arguments = [f"{n}={source(patch, made, n)}" for n in _SCALAR if n in made.given]
@@ -319,19 +306,21 @@ def _added(site: StatementSite, used: Operation) -> str | Refusal:
     call = f"{prefix(patch, made)}scalar_tensor_tensor({', '.join(arguments)})"
     line = f"{target}[...] = {call}" if whole else f"{target} = {call}"
     patch.replace(statement, wrapped(patch, statement, line))
-    return drop_producer(site, patch, link) or patch.apply()
+    drop_producer(site, patch, link)
+    return patch.apply()
 
 
-def _joined(site: StatementSite, link: Link, name: str, other: str) -> str | Refusal:
+def _joined(site: StatementSite, link: Link, name: str, other: str) -> str:
     made, used, patch = link.made, link.used, Patch(site.module)
     if "dtype" in made.given or "engine" in made.given or "engine" in used.given:
-        return Refusal("an engine or the type of the intermediate is given")
+        raise RefusedError("an engine or the type of the intermediate is given")
     if function_of(used, "op") not in _ARITHMETIC:
-        return Refusal("the second operation is no arithmetic one")
+        raise RefusedError("the second operation is no arithmetic one")
     arguments = [f"{n}={source(patch, made, n)}" for n in _SCALAR if n in made.given]
     arguments += [f"op1={source(patch, used, 'op')}", f"operand1={source(patch, used, other)}"]
     if name == "data2" and function_of(used, "op") not in _COMMUTATIVE:
         arguments.append("reverse1=True")
     arguments += others(patch, used, "data1", "data2", "op")
     put_call(patch, used, prefix(patch, used) + "scalar_tensor_tensor", {}, arguments)
-    return drop_producer(site, patch, link) or patch.apply()
+    drop_producer(site, patch, link)
+    return patch.apply()

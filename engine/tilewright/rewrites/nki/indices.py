@@ -11,7 +11,7 @@ from tilewright.analysis.nki.model import Operation
 from tilewright.analysis.nki.parameters import annotated_shape
 from tilewright.analysis.nki.values import Array
 from tilewright.rewrites.calls import append_keywords, local_name
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.nki.sites import Site, at_site, in_parentheses, moved, parts_of
 from tilewright.rewrites.scope import keyword, literal_int
 
@@ -21,17 +21,18 @@ _TRANSFERS = (NL + "load", NL + "store")
 
 @rewrite("nki_bare_arange", "Add the second dimension of the index", Numerics.EXACT)
 @at_site
-def orient_arange(site: Site) -> Refusal | None:
+def orient_arange(site: Site) -> None:
     """Say along which dimension of the tile a one-dimensional arange runs."""
     part = site.node(ast.expr)
     owner = next((s for s, _ in site.flow.subscripts if part in parts_of(s)), None)
     if part is None or owner is None:
-        return moved()
+        raise moved()
     axis = _axis(site, owner, part)
     if axis is None:
-        return Refusal("which dimension of the tile it runs along does not follow from the others")
+        raise RefusedError(
+            "which dimension of the tile it runs along does not follow from the others"
+        )
     site.patch.replace(part, in_parentheses(site.source(part), part) + _AXES[axis])
-    return None
 
 
 def _axis(site: Site, owner: ast.Subscript, part: ast.expr) -> int | None:
@@ -59,26 +60,27 @@ def _lane_axis(site: Site, part: ast.expr) -> int | None:
 
 @rewrite("nki_mixed_indexing", "Write the slice as an index array", Numerics.EXACT)
 @at_site
-def slice_to_arange(site: Site) -> Refusal | None:
+def slice_to_arange(site: Site) -> None:
     """Write the slice of a mixed subscript as an index array."""
     node = site.node(ast.Subscript)
     if node is None:
-        return moved()
+        raise moved()
     parts = parts_of(node)
     slices = [p for p in parts if isinstance(p, ast.Slice)]
     arrays = [p for p in parts if site.flow.fact(p).kind is Kind.INDEX]
     others = [p for p in parts if p not in slices and p not in arrays]
     if len(slices) != 1 or len(arrays) != 1 or slices[0].step is not None:
-        return Refusal("more than one slice or more than one index array stands in the subscript")
+        raise RefusedError(
+            "more than one slice or more than one index array stands in the subscript"
+        )
     across = _lane_axis(site, arrays[0])
     plain = all(site.flow.fact(p).kind in (Kind.NUMBER, Kind.LOOP) for p in others)
     if across is None or not plain or any(is_ellipsis(p) for p in others):
-        return Refusal("the index array is not shown to run along one dimension of two")
+        raise RefusedError("the index array is not shown to run along one dimension of two")
     text = _as_arange(site, node, slices[0])
     if text is None:
-        return Refusal("the end of the slice is not stated")
+        raise RefusedError("the end of the slice is not stated")
     site.patch.replace(slices[0], text + _AXES[1 - across])
-    return None
 
 
 def _as_arange(site: Site, node: ast.Subscript, part: ast.Slice) -> str | None:
@@ -114,7 +116,7 @@ def _side(site: Site, node: ast.Subscript, part: ast.expr) -> str | None:
 
 @rewrite("nki_missing_index", "Index the remaining dimension with 0", Numerics.EXACT)
 @at_site
-def fill_missing_index(site: Site) -> Refusal | None:
+def fill_missing_index(site: Site) -> None:
     """Index the last dimension, of one element, with 0."""
     statement = site.node(ast.stmt)
     for operation in site.operations(statement):
@@ -124,27 +126,27 @@ def fill_missing_index(site: Site) -> Refusal | None:
                 continue
             sides = site.flow.numbers(view.storage.shape)
             if sides is None or any(side != 1 for side in sides[len(view.indices) :]):
-                return Refusal("a dimension that is left out has more than one element")
+                raise RefusedError("a dimension that is left out has more than one element")
             end = site.patch.span(node)[1] - 1
             site.patch.splice(end, end, ", 0" * view.missing)
-            return None
-    return moved()
+            return
+    raise moved()
 
 
 @rewrite("nki_index_out_of_bounds", "Mask the indices beyond the tensor", Numerics.EXACT)
 @at_site
-def bound_index(site: Site) -> Refusal | None:
+def bound_index(site: Site) -> None:
     """Mask a transfer so that its index stays inside the tensor."""
     node = site.node(ast.Subscript)
     transfer = next((o for o in site.flow.operations if node is not None and _moves(o, node)), None)
     if node is None or transfer is None or not isinstance(transfer.node, ast.Call):
-        return Refusal("only a load or a store takes a mask for its part of HBM")
+        raise RefusedError("only a load or a store takes a mask for its part of HBM")
     found = _first_overrun(site, transfer, node)
     if found is None:
-        return moved()
+        raise moved()
     part, side = found
     if site.flow.fact(part).kind is not Kind.INDEX:
-        return Refusal("the index is a slice, which a mask cannot name")
+        raise RefusedError("the index is a slice, which a mask cannot name")
     limit = f"{site.source(part)} < {side}"
     mask = keyword(transfer.node, "mask")
     if mask is None:
@@ -153,7 +155,6 @@ def bound_index(site: Site) -> Refusal | None:
         site.patch.replace(mask.value, limit)
     else:
         site.patch.replace(mask.value, f"({site.source(mask.value)}) & ({limit})")
-    return None
 
 
 def _moves(operation: Operation, node: ast.Subscript) -> bool:
@@ -180,7 +181,7 @@ def _first_overrun(
     Numerics.EXACT,
 )
 @at_site
-def spread_row(site: Site) -> Refusal | None:
+def spread_row(site: Site) -> None:
     """Spread the row of an operator over the partitions of the other operand."""
     statement = site.node(ast.stmt)
     for operation in site.operations(statement):
@@ -194,18 +195,18 @@ def spread_row(site: Site) -> Refusal | None:
             continue
         row = sides["xy".index(rows[0])]
         if None in full or row is None or None in row or len(full) != len(row):
-            return Refusal("the shapes of the operands are not known")
+            raise RefusedError("the shapes of the operands are not known")
         node = operation.given[rows[0]]
         shape = ", ".join(map(str, (full[0], *row[1:])))
         text = in_parentheses(site.source(node), node)
         site.patch.replace(node, f"{text}.broadcast_to(({shape}))")
-        return None
-    return moved()
+        return
+    raise moved()
 
 
 @rewrite("nki_annotation_shape", "State the shape of the value", Numerics.EXACT)
 @at_site
-def correct_annotation(site: Site) -> Refusal | None:
+def correct_annotation(site: Site) -> None:
     """State the shape that the value has."""
     node = site.node(ast.Subscript)
     owner = next(
@@ -217,30 +218,30 @@ def correct_annotation(site: Site) -> Refusal | None:
         None,
     )
     if node is None or owner is None or owner.value is None:
-        return moved()
+        raise moved()
     value = site.flow.value(owner.value)
     stated = annotated_shape(site.module.names, site.flow, node)
     if not isinstance(value, View) or stated is None:
-        return moved()
+        raise moved()
     sides = site.flow.numbers(value.storage.shape if value.whole else value.shape)
     if sides is None or None in sides:
-        return Refusal("a side of the value is not known")
+        raise RefusedError("a side of the value is not known")
     site.patch.replace(node.slice, ", ".join(map(str, sides)))
-    return None
 
 
 @rewrite("nki_block_dimension", "Leave out par_dim", Numerics.EXACT)
 @at_site
-def drop_par_dim(site: Site) -> Refusal | None:
+def drop_par_dim(site: Site) -> None:
     """Leave out the mark of the partition, which is the first dimension."""
     call = site.node(ast.Call)
     if call is None or len(call.args) != 1 or call.keywords:
-        return moved()
+        raise moved()
     first = any(
         isinstance(node, ast.Tuple | ast.List) and node.elts and node.elts[0] is call
         for node in ast.walk(site.kernel.node)
     )
     if not first:
-        return Refusal("dimensions stand before the partition, and there are no block dimensions")
+        raise RefusedError(
+            "dimensions stand before the partition, and there are no block dimensions"
+        )
     site.patch.replace(call, site.source(call.args[0]))
-    return None

@@ -12,12 +12,12 @@ from tilewright.analysis.nki.catalogue import NL
 from tilewright.analysis.nki.model import Origin
 from tilewright.rewrites.calls import fresh_name, local_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     StatementSite,
     bindings_in,
-    deletable,
+    check_deletable,
     site_of,
     stated_sizes,
     writes_to,
@@ -32,21 +32,23 @@ _MOST_BYTES = 96 * 1024
 
 
 @rewrite("nki_fusible_loops", "Join the loop with the one before", Numerics.EXACT)
-def nki_fuse_loops(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_fuse_loops(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """Append the body of a loop to that of the one before it."""
     kernel = kernel_of(module, issue)
     if kernel is None or kernel.language is not Language.NKI:
-        return NOT_HERE
+        raise RefusedError(NOT_HERE)
     flow = nki_flow(module, kernel)
     pairs = {id(two.node): (one, two) for one, two in fusible_pairs(flow, kernel)}
     touched = at_issue(module, issue, [two.node for _, two in pairs.values()])
     if not touched:
-        return Refusal("the loop before it does not run over the same index, or they share a tile")
+        raise RefusedError(
+            "the loop before it does not run over the same index, or they share a tile"
+        )
     one, two = pairs[id(touched[0])]
     patch = Patch(module)
     first, second = one.node.body[0], two.node.body[0]
     if not patch.owns_lines(second) or patch.indent(first) != patch.indent(second):
-        return Refusal("the bodies of the loops are indented differently")
+        raise RefusedError("the bodies of the loops are indented differently")
     patch.splice(patch.line_start(two.node.lineno), patch.line_start(second.lineno), "")
     return patch.apply()
 
@@ -63,19 +65,17 @@ def nki_fuse_loops(module: Module, issue: Issue, context: AnalysisContext) -> st
     Numerics.EXACT,
     name="nki_sequential_reads",
 )
-def _in_order(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def _in_order(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """``sequential_range`` where iterations depend on each other."""
     site = site_of(module, issue)
-    if site is None:
-        return NOT_HERE
     found = [loop for loop in conflicting_loops(site.flow) if _encloses(site, loop)]
     if not found:
-        return Refusal("no affine_range around it carries a value to its next iteration")
+        raise RefusedError("no affine_range around it carries a value to its next iteration")
     patch = Patch(module)
     for loop in found:
         call = loop.node.iter if isinstance(loop.node, ast.For) else None
         if not isinstance(call, ast.Call):
-            return Refusal("the loop is not over a call of affine_range")
+            raise RefusedError("the loop is not over a call of affine_range")
         patch.replace(call.func, local_name(module, NL + "sequential_range"))
     return patch.apply()
 
@@ -85,26 +85,22 @@ def _encloses(site: StatementSite, loop: Loop) -> bool:
 
 
 @rewrite("nki_reloaded_block", "Load the whole block before the loop", Numerics.EXACT)
-def nki_load_block(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_load_block(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """Load every part that inner loops need before the outer loop, into one tile."""
     site = site_of(module, issue)
-    found = next((o for o in site.operations if _nest(site, o)), None) if site else None
-    nest = _nest(site, found) if site and found else None
-    if site is None or found is None or nest is None:
-        return NOT_HERE
+    found = next((o for o in site.operations if _nest(site, o)), None)
+    nest = _nest(site, found) if found else None
+    if found is None or nest is None:
+        raise RefusedError(NOT_HERE)
     outer, inner = nest
     heads = [_head(loop) for loop in inner]
     target = found.result if found.result is not None else found.operands.get("dst")
     sides = full_dims(site.flow, target)
     if target is None or sides is None or len(sides) != 2 or None in heads:
-        return Refusal("the tile or a loop around it has no size that can be written before")
-    refusal = (
-        _varies(site, found, outer, inner)
-        or _changed(site, found, target.storage)
-        or _too_large(site, context, inner, sides[1])
-    )
-    if refusal is not None:
-        return refusal
+        raise RefusedError("the tile or a loop around it has no size that can be written before")
+    _check_varying(site, found, outer, inner)
+    _check_unchanged(site, found, target.storage)
+    _check_size(site, context, inner, sides[1])
     return _with_block(site, found, outer, inner, [h or "" for h in heads], sides)
 
 
@@ -122,37 +118,36 @@ def _head(loop: Loop) -> str | None:
     return ast.unparse(node.iter.args[0]) if len(node.iter.args) == 1 else None
 
 
-def _varies(
+def _check_varying(
     site: StatementSite, found: Operation, outer: Loop, inner: tuple[Loop, ...]
-) -> Refusal | None:
-    """A name in what is loaded, or in the inner loops' bounds, that the outer loop sets."""
+) -> None:
+    """No name in what is loaded, or in the inner loops' bounds, that the outer loop sets."""
     own = {loop.index for loop in inner}
     inside = {b.name for b in bindings_in(site, outer.node)} - own
     parts: list[ast.AST] = [found.given["src"]]
     parts += [loop.node.iter for loop in inner if isinstance(loop.node, ast.For)]
     parts += [k.value for k in getattr(found.node, "keywords", []) if k.arg not in ("dst", "src")]
     names = {n for part in parts for n in names_in(part)} & inside
-    return Refusal(f"{min(names)} is set in the outer loop") if names else None
+    if names:
+        raise RefusedError(f"{min(names)} is set in the outer loop")
 
 
-def _changed(site: StatementSite, found: Operation, tile: Storage) -> Refusal | None:
+def _check_unchanged(site: StatementSite, found: Operation, tile: Storage) -> None:
     if [w for w in writes_to(site.flow, tile) if w is not found]:
-        return Refusal(f"{tile.name} is changed after it is loaded")
-    return None
+        raise RefusedError(f"{tile.name} is changed after it is loaded")
 
 
-def _too_large(
+def _check_size(
     site: StatementSite, context: AnalysisContext, inner: tuple[Loop, ...], free: int
-) -> Refusal | None:
-    """Whether the block may leave too little of SBUF to the other tiles."""
+) -> None:
+    """Refuse a block that may leave too little of SBUF to the other tiles."""
     known = stated_sizes(site, context)
     trips = [None if x.trip is None else x.trip.substitute(known).number for x in inner]
     if None in trips:
-        return Refusal("the size of the block is not known here, and it has to fit into SBUF")
+        raise RefusedError("the size of the block is not known here, and it has to fit into SBUF")
     size = prod(trip or 1 for trip in trips) * free * _LARGEST_TYPE
     if size > _MOST_BYTES:
-        return Refusal(f"the block takes {size >> 10} KiB of each partition of SBUF")
-    return None
+        raise RefusedError(f"the block takes {size >> 10} KiB of each partition of SBUF")
 
 
 def _with_block(
@@ -162,20 +157,18 @@ def _with_block(
     inner: tuple[Loop, ...],
     heads: list[str],
     sides: tuple[int, ...],
-) -> str | Refusal:
+) -> str:
     patch, module = Patch(site.module), site.module
     source = found.operands["src"].storage
     dtype = found.given.get("dtype")
     if dtype is None and source.origin is not Origin.PARAMETER:
-        return Refusal("the type of what is loaded has no name before the loop")
+        raise RefusedError("the type of what is loaded has no name before the loop")
     taken = set_in(site.kernel.node) | names_in(site.kernel.node)
     block = fresh_name(taken, f"{source.name}_block")
     kind = patch.source(dtype) if dtype is not None else f"{source.name}.dtype"
     indices = ", ".join(loop.index or "" for loop in inner)
     part = f"{block}[0:{sides[0]}, {indices}, 0:{sides[1]}]"
     used = _use(site, patch, found, part)
-    if isinstance(used, Refusal):
-        return used
     indent, line = patch.indent(outer.node), patch.newline
     made = local_name(module, NL + "ndarray")
     sbuf = local_name(module, NL + "sbuf")
@@ -188,7 +181,7 @@ def _with_block(
     lines.append(f"{indent}{'    ' * len(inner)}{used.replace(_PART, part)}{line}")
     start = patch.line_start(outer.node.lineno)
     if not patch.owns_lines(outer.node) and patch.indent(outer.node).strip():
-        return Refusal("the loop shares its line with another statement")
+        raise RefusedError("the loop shares its line with another statement")
     patch.splice(start, start, "".join(lines))
     return patch.apply()
 
@@ -196,7 +189,7 @@ def _with_block(
 _PART = "\0"
 
 
-def _use(site: StatementSite, patch: Patch, found: Operation, part: str) -> str | Refusal:
+def _use(site: StatementSite, patch: Patch, found: Operation, part: str) -> str:
     """Make the load a view of the block; the statement that fills the part before."""
     if found.result is not None:
         assert isinstance(found.node, ast.Call)
@@ -209,12 +202,10 @@ def _use(site: StatementSite, patch: Patch, found: Operation, part: str) -> str 
     plain = isinstance(place, ast.Assign) and place.value is allocated
     whole = found.operands["dst"].shape == tile.shape
     if not isinstance(place, ast.Assign) or not plain or not whole or place.lineno < 1:
-        return Refusal("the tile that is loaded is not allocated by a statement of its own")
-    refusal = deletable(patch, found.statement)
-    if refusal is not None:
-        return refusal
+        raise RefusedError("the tile that is loaded is not allocated by a statement of its own")
+    check_deletable(patch, found.statement)
     if found.loops[-1] not in tile.loops:
-        return Refusal(f"{tile.name} is allocated outside the inner loop")
+        raise RefusedError(f"{tile.name} is allocated outside the inner loop")
     assert isinstance(found.node, ast.Call)
     dst, text = patch.source(found.given["dst"]), patch.source(found.node)
     at = patch.span(found.given["dst"])[0] - patch.span(found.node)[0]

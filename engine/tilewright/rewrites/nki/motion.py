@@ -11,12 +11,12 @@ from tilewright.analysis.detectors.nki.instructions.traffic import (
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.nki import Loop, Operation, View
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     StatementSite,
     bindings_in,
-    deletable,
+    check_deletable,
     drop_allocation,
     line_of,
     move_before,
@@ -42,50 +42,45 @@ from tilewright.source.model import Module
     Numerics.EXACT,
     name="nki_hoist_transpose",
 )
-def _hoist(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def _hoist(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """Move a statement whose result no iteration changes before its loop."""
     site = site_of(module, issue)
-    loop = site.operations[0].loops[-1] if site and site.operations[0].loops else None
-    if site is None or loop is None:
-        return NOT_HERE
+    loop = site.operations[0].loops[-1] if site.operations[0].loops else None
+    if loop is None:
+        raise RefusedError(NOT_HERE)
     moved = _moved(site, loop)
-    if isinstance(moved, Refusal):
-        return moved
-    refusal = _varies(site, loop, moved) or _shared(site, loop, moved)
-    if refusal is not None:
-        return refusal
+    _check_varying(site, loop, moved)
+    _check_shared(site, loop, moved)
     patch = Patch(module)
     for statement in moved:
-        refusal = move_before(patch, statement, loop.node)
-        if refusal is not None:
-            return refusal
+        move_before(patch, statement, loop.node)
     return patch.apply()
 
 
-def _moved(site: StatementSite, loop: Loop) -> list[ast.stmt] | Refusal:
+def _moved(site: StatementSite, loop: Loop) -> list[ast.stmt]:
     """The statements to move: the one underlined, after the one that allocates its tile."""
     statement, body = site.statement, loop.node.body
     if not any(s is statement for s in block_of(loop.node, statement)) or statement not in body:
-        return Refusal("the instruction does not stand in the body of the loop itself")
+        raise RefusedError("the instruction does not stand in the body of the loop itself")
     if isinstance(statement, ast.Assign):
         target = statement.targets[0]
         if len(statement.targets) == 1 and isinstance(target, ast.Name):
             return [statement]
-        return Refusal("the result is not given one name")
+        raise RefusedError("the result is not given one name")
     written = site.operations[-1].operands.get("dst")
     alone = isinstance(statement, ast.Expr) and written is not None and written.storage.on_chip
     if not alone or written is None or written.storage.node is None:
-        return Refusal("the instruction is part of a larger statement")
+        raise RefusedError("the instruction is part of a larger statement")
     place = statement_of(site.kernel.node, written.storage.node)
     if place is None or place not in body:
-        return Refusal(f"{written.storage.name} is not allocated in the loop")
+        raise RefusedError(f"{written.storage.name} is not allocated in the loop")
     if [w for w in writes_to(site.flow, written.storage) if w not in site.operations]:
-        return Refusal(f"{written.storage.name} is written by another instruction as well")
+        raise RefusedError(f"{written.storage.name} is written by another instruction as well")
     return [place, statement]
 
 
-def _varies(site: StatementSite, loop: Loop, moved: list[ast.stmt]) -> Refusal | None:
-    """A name or tile that the statements read and the loop changes."""
+def _check_varying(site: StatementSite, loop: Loop, moved: list[ast.stmt]) -> None:
+    """No name or tile that the statements read and the loop changes."""
     inside = bindings_in(site, loop.node)
     own = {b.name for b in inside if b.statement in moved}
     changing = {b.name for b in inside if b.statement not in moved}
@@ -93,34 +88,32 @@ def _varies(site: StatementSite, loop: Loop, moved: list[ast.stmt]) -> Refusal |
         value = statement.value if isinstance(statement, ast.Assign | ast.Expr) else statement
         varying = sorted((names_in(value) & changing) if value is not None else ())
         if varying:
-            return Refusal(f"{varying[0]} changes in the loop")
+            raise RefusedError(f"{varying[0]} changes in the loop")
     if own & changing:
-        return Refusal(f"{min(own & changing)} is set again in the loop")
+        raise RefusedError(f"{min(own & changing)} is set again in the loop")
     here = [o for o in site.flow.operations if o.statement in moved]
     reads = {view.storage for o in here for view in o.reads}
     for operation in site.flow.operations:
         if loop in operation.loops and operation not in here:
             for view in operation.writes:
                 if view.storage in reads:
-                    return Refusal(f"{view.storage.name} is written in the loop")
-    return None
+                    raise RefusedError(f"{view.storage.name} is written in the loop")
 
 
-def _shared(site: StatementSite, loop: Loop, moved: list[ast.stmt]) -> Refusal | None:
-    """A tile of the statements that an iteration changes, or a name read before it is set."""
+def _check_shared(site: StatementSite, loop: Loop, moved: list[ast.stmt]) -> None:
+    """No tile of the statements that an iteration changes, and no name read before it is set."""
     here = [o for o in site.flow.operations if o.statement in moved]
     made = {o.result.storage for o in here if o.result is not None}
     for storage in made:
         if any(loop in w.loops and w not in here for w in writes_to(site.flow, storage)):
-            return Refusal(f"{storage.name} is changed in the loop")
+            raise RefusedError(f"{storage.name} is changed in the loop")
     names = {b.name for b in bindings_in(site, loop.node) if b.statement in moved}
     for read in site.flow.reads:
         before = loop.node.lineno <= read.node.lineno < moved[0].lineno
         if read.node.id in names and before:
-            return Refusal(f"{read.node.id} is read before it is set in the loop")
+            raise RefusedError(f"{read.node.id} is read before it is set in the loop")
     if not site.flow.complete:
-        return Refusal("the kernel calls a function whose effects on tiles are not known")
-    return None
+        raise RefusedError("the kernel calls a function whose effects on tiles are not known")
 
 
 @rewrite(
@@ -135,19 +128,19 @@ def _shared(site: StatementSite, loop: Loop, moved: list[ast.stmt]) -> Refusal |
     Numerics.REASSOCIATING,
     name="nki_reuse_stored",
 )
-def _reuse(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def _reuse(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """Read the tile of an earlier load, or of the store, in place of a load of the same data."""
     site = site_of(module, issue)
-    found = next((o for o, _ in loads(site.flow) if o in site.operations), None) if site else None
-    if site is None or found is None:
-        return NOT_HERE
+    found = next((o for o, _ in loads(site.flow) if o in site.operations), None)
+    if found is None:
+        raise RefusedError(NOT_HERE)
     earlier = repeated_loads(site.flow).get(found)
     tile = _tile_of(earlier) if earlier is not None else stored_tile(site.flow, found)
     if tile is None:
-        return Refusal("no tile with a name of its own holds what is loaded")
+        raise RefusedError("no tile with a name of its own holds what is loaded")
     name, view, since = tile
     if any(w.order > since.order for w in writes_to(site.flow, view.storage)):
-        return Refusal(f"{name} is changed after it is loaded")
+        raise RefusedError(f"{name} is changed after it is loaded")
     return _replaced(site, found, name, since)
 
 
@@ -167,22 +160,20 @@ def _tile_of(operation: Operation) -> tuple[str, View, Operation] | None:
     return name.id, operation.result, operation
 
 
-def _replaced(site: StatementSite, again: Operation, name: str, since: Operation) -> str | Refusal:
+def _replaced(site: StatementSite, again: Operation, name: str, since: Operation) -> str:
     patch, statement = Patch(site.module), again.statement
     mine = again.result if again.result is not None else again.operands.get("dst")
     if mine is None or [w for w in writes_to(site.flow, mine.storage) if w is not again]:
-        return Refusal("the tile that is loaded again is changed afterwards")
+        raise RefusedError("the tile that is loaded again is changed afterwards")
     reads = list(_reads(site, again, mine))
     last = max([statement.lineno, *(node.lineno for node in reads)])
     for binding in site.flow.bindings:
         if binding.name == name and since.statement.lineno < line_of(binding) <= last:
-            return Refusal(f"{name} is set again before the last use")
+            raise RefusedError(f"{name} is set again before the last use")
     if isinstance(statement, ast.Assign) and statement.value is not again.node:
         patch.replace(again.node, name)
         return patch.apply()
-    refusal = deletable(patch, statement)
-    if refusal is not None:
-        return refusal
+    check_deletable(patch, statement)
     for node in reads:
         patch.replace(node, name)
     patch.delete_lines(statement)
@@ -209,24 +200,20 @@ def _statements(site: StatementSite, nodes: list[ast.Name]) -> Iterator[ast.stmt
 
 
 @rewrite("nki_dead_tile", "Delete the instruction", Numerics.EXACT)
-def nki_drop_tile(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_drop_tile(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """Delete an instruction whose result nothing reads."""
     site = site_of(module, issue)
-    if site is None:
-        return NOT_HERE
     last = site.operations[-1]
     made = last.result if last.result is not None else last.operands.get("dst")
     patch = Patch(module)
-    refusal = deletable(patch, site.statement)
-    if refusal is not None:
-        return refusal
+    check_deletable(patch, site.statement)
     written = {v.storage for o in site.operations for v in o.writes}
     if made is None or written - {made.storage}:
-        return Refusal("the instruction has another effect")
+        raise RefusedError("the instruction has another effect")
     if [o for o in site.flow.operations if made.storage in {v.storage for v in o.reads}]:
-        return Refusal(f"{made.storage.name} is read")
+        raise RefusedError(f"{made.storage.name} is read")
     if len(block_of(site.kernel.node, site.statement)) == 1:
-        return Refusal("the loop would have no body left")
+        raise RefusedError("the loop would have no body left")
     patch.delete_lines(site.statement)
     drop_allocation(site, patch, made.storage, (site.statement,))
     return patch.apply()

@@ -9,12 +9,11 @@ from typing import TypeVar
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.nki import Flow, Operation, nki_flow
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Apply, Refusal
+from tilewright.rewrites.model import NewText, RefusedError
 from tilewright.rewrites.scope import kernel_of
 from tilewright.source.model import Kernel, Language, Module
 
 N = TypeVar("N", bound=ast.expr | ast.stmt)
-_MOVED = Refusal("the text has changed since the issue was found")
 
 
 @dataclass(frozen=True)
@@ -43,30 +42,30 @@ class Site:
         return self.patch.source(node)
 
 
-Edit = Callable[[Site], Refusal | None]
+Edit = Callable[[Site], None]
 
 
-def at_site(edit: Edit) -> Apply:
-    """A rewrite from a function that collects edits, or says why there are none."""
+def at_site(edit: Edit) -> NewText:
+    """A rewrite from a function that collects edits, or refuses."""
 
     @wraps(edit)
-    def apply(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+    def apply(module: Module, issue: Issue, context: AnalysisContext) -> str:
         kernel = kernel_of(module, issue)
         if kernel is None or kernel.language is not Language.NKI:
-            return _MOVED
+            raise moved()
         site = Site(module, kernel, nki_flow(module, kernel), issue, Patch(module))
-        refused = edit(site)
-        if refused is not None:
-            return refused
+        edit(site)
         text = site.patch.apply()
-        return _MOVED if text == module.text else text
+        if text == module.text:
+            raise moved()
+        return text
 
     return apply
 
 
-def moved() -> Refusal:
+def moved() -> RefusedError:
     """The answer where nothing of the expected form stands at the issue."""
-    return _MOVED
+    return RefusedError("the text has changed since the issue was found")
 
 
 def in_parentheses(text: str, node: ast.expr) -> str:

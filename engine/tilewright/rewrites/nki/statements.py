@@ -11,11 +11,11 @@ from tilewright.analysis.nki.expressions import size_symbol
 from tilewright.analysis.nki.model import Binding, Origin
 from tilewright.analysis.nki.values import Literal
 from tilewright.rewrites.edit import LINE_LENGTH, Patch
-from tilewright.rewrites.model import Refusal
+from tilewright.rewrites.model import RefusedError
 from tilewright.rewrites.scope import at_issue, block_of, kernel_of, statement_of
 from tilewright.source.model import Kernel, Language, Module
 
-NOT_HERE = Refusal("the issue names no instruction of an NKI kernel of this file")
+NOT_HERE = "the issue names no instruction of an NKI kernel of this file"
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,16 @@ class Link:
     tile: Storage
 
 
-def site_of(module: Module, issue: Issue) -> StatementSite | None:
-    """The statement of the kernel that an issue underlines; None where there is none."""
+def site_of(module: Module, issue: Issue) -> StatementSite:
+    """The statement of the kernel that an issue underlines; refused where there is none."""
     kernel = kernel_of(module, issue)
     if kernel is None or kernel.language is not Language.NKI:
-        return None
+        raise RefusedError(NOT_HERE)
     flow = nki_flow(module, kernel)
     places = {id(o.statement): o.statement for o in flow.operations}
     found = at_issue(module, issue, list(places.values()))
     if not found or not isinstance(found[0], ast.stmt):
-        return None
+        raise RefusedError(NOT_HERE)
     inside = tuple(o for o in flow.operations if o.statement is found[0])
     return StatementSite(module, kernel, flow, found[0], inside)
 
@@ -63,22 +63,22 @@ def is_true(operation: Operation, parameter: str) -> bool:
     return operation.values.get(parameter, Literal(True)) != Literal(False)
 
 
-def link_of(site: StatementSite, used: Operation, view: View | None) -> Link | Refusal:
+def link_of(site: StatementSite, used: Operation, view: View | None) -> Link:
     """The instruction behind an operand, where nothing else reads what it makes.
 
     What it reads itself has to mean the same where the tile is used.
     """
     if view is None or view.broadcast:
-        return Refusal("the operand is no tile that one instruction makes")
+        raise RefusedError("the operand is no tile that one instruction makes")
     tile, made = view.storage, producer(site.flow, view)
     if made is None or not isinstance(made.node, ast.Call):
-        return Refusal(f"{tile.name} is not made by one instruction")
+        raise RefusedError(f"{tile.name} is not made by one instruction")
     readers = reads_of(site.flow).get(tile, ())
     operands = [v for v in used.operands.values() if v.storage is tile]
     if [r for r in readers if r is not used] or len(operands) != 1 or tile in site.flow.returned:
-        return Refusal(f"{tile.name} is used elsewhere as well")
+        raise RefusedError(f"{tile.name} is used elsewhere as well")
     if not _makes(site.flow, made, view):
-        return Refusal(f"only a part of {tile.name} is used or made here")
+        raise RefusedError(f"only a part of {tile.name} is used or made here")
     return _placed(site, Link(made, used, tile))
 
 
@@ -95,17 +95,17 @@ def _makes(flow: Flow, made: Operation, view: View) -> bool:
     return False
 
 
-def _placed(site: StatementSite, link: Link) -> Link | Refusal:
+def _placed(site: StatementSite, link: Link) -> Link:
     made, used, tile = link.made, link.used, link.tile
     if made.loops != used.loops or made.branches != used.branches:
-        return Refusal(f"{tile.name} is made in another loop or branch")
+        raise RefusedError(f"{tile.name} is made in another loop or branch")
     if not same_mask(made.mask, used.mask):
-        return Refusal(f"{tile.name} is made under another mask")
+        raise RefusedError(f"{tile.name} is made under another mask")
     if not site.flow.complete:
-        return Refusal("the kernel calls a function whose effects on tiles are not known")
+        raise RefusedError("the kernel calls a function whose effects on tiles are not known")
     changed = changed_between(site.flow, made, used)
     if changed is not None:
-        return Refusal(f"{changed} changes between the two instructions")
+        raise RefusedError(f"{changed} changes between the two instructions")
     return link
 
 
@@ -126,31 +126,27 @@ def changed_between(flow: Flow, first: Operation, last: Operation) -> str | None
     return None
 
 
-def drop_producer(site: StatementSite, patch: Patch, link: Link) -> Refusal | None:
+def drop_producer(site: StatementSite, patch: Patch, link: Link) -> None:
     """Delete the statement that made a tile which nothing reads any more, and its allocation."""
     statement = link.made.statement
     if statement is link.used.statement:
-        return None
-    refusal = deletable(patch, statement)
-    if refusal is not None:
-        return refusal
+        return
+    check_deletable(patch, statement)
     patch.delete_lines(statement)
     drop_allocation(site, patch, link.tile, (statement, link.used.statement))
-    return None
 
 
-def deletable(patch: Patch, statement: ast.stmt) -> Refusal | None:
-    """Why a statement cannot be deleted by lines; None where it can."""
+def check_deletable(patch: Patch, statement: ast.stmt) -> None:
+    """Refuse a statement that cannot be deleted by lines."""
     simple = isinstance(statement, ast.Expr) or (
         isinstance(statement, ast.Assign)
         and len(statement.targets) == 1
         and isinstance(statement.targets[0], ast.Name | ast.Subscript)
     )
     if not simple:
-        return Refusal("the earlier instruction is part of a larger statement")
+        raise RefusedError("the earlier instruction is part of a larger statement")
     if not patch.owns_lines(statement):
-        return Refusal("the earlier instruction shares its line with another statement")
-    return None
+        raise RefusedError("the earlier instruction shares its line with another statement")
 
 
 def drop_allocation(
@@ -264,15 +260,14 @@ def bindings_in(site: StatementSite, node: ast.stmt) -> list[Binding]:
     return [b for b in site.flow.bindings if node.lineno <= line_of(b) <= last]
 
 
-def move_before(patch: Patch, statement: ast.stmt, place: ast.stmt) -> Refusal | None:
+def move_before(patch: Patch, statement: ast.stmt, place: ast.stmt) -> None:
     """Move a statement's lines before another statement that stands further out."""
     lines = relaid(patch, statement, patch.indent(place))
     if lines is None or not patch.owns_lines(place):
-        return Refusal("the statement shares its lines, or they are not indented as it is")
+        raise RefusedError("the statement shares its lines, or they are not indented as it is")
     start = patch.line_start(place.lineno)
     patch.splice(start, start, lines)
     patch.delete_lines(statement)
-    return None
 
 
 def relaid(patch: Patch, statement: ast.stmt, indent: str) -> str | None:

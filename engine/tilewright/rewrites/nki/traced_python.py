@@ -6,7 +6,7 @@ from tilewright.analysis.nki import Flow, Kind, View
 from tilewright.analysis.nki.catalogue import NL
 from tilewright.analysis.nki.model import Binding, Loop, LoopKind
 from tilewright.rewrites.calls import local_name
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.nki.sites import Site, at_site, in_parentheses, moved
 
 _MOST_UNROLLED = 64
@@ -15,72 +15,70 @@ _LOGICAL = {ast.And: "logical_and", ast.Or: "logical_or"}
 
 @rewrite("nki_mask_boolean_operator", "Join the comparisons with &", Numerics.EXACT)
 @at_site
-def join_masks(site: Site) -> Refusal | None:
+def join_masks(site: Site) -> None:
     """Join the comparisons of a mask with ``&``."""
     node = site.node(ast.BoolOp)
     if node is None or not isinstance(node.op, ast.And):
         chain = site.node(ast.Compare)
         if chain is None or len(chain.ops) != 2:
-            return Refusal("a mask is a conjunction: 'or' and 'not' have no form in it")
+            raise RefusedError("a mask is a conjunction: 'or' and 'not' have no form in it")
         return _split_chain(site, chain)
     if any(isinstance(value, ast.BoolOp | ast.UnaryOp) for value in node.values):
-        return Refusal("a mask is a conjunction: 'or' and 'not' have no form in it")
+        raise RefusedError("a mask is a conjunction: 'or' and 'not' have no form in it")
     texts = [in_parentheses(site.source(value), value) for value in node.values]
     start, end = site.patch.span(node)
     site.patch.splice(start, end, " & ".join(texts))
-    return None
 
 
-def _split_chain(site: Site, chain: ast.Compare) -> Refusal | None:
+def _split_chain(site: Site, chain: ast.Compare) -> None:
     """``(a <= b) & (b < c)`` of ``a <= b < c``."""
     middle = chain.comparators[0]
     if not isinstance(middle, ast.Name):
-        return Refusal("the middle of the chain is not a name, and would be computed twice")
+        raise RefusedError("the middle of the chain is not a name, and would be computed twice")
     start, end = site.patch.span(chain)
     place = site.patch.span(middle)
     left = site.patch.text[start : place[1]]
     right = site.patch.text[place[0] : end]
     site.patch.splice(start, end, f"({left}) & ({right})")
-    return None
 
 
 @rewrite("nki_tile_truth_value", "Combine the tiles element by element", Numerics.EXACT)
 @at_site
-def logical_call(site: Site) -> Refusal | None:
+def logical_call(site: Site) -> None:
     """Combine tiles element by element."""
     node = site.node(ast.BoolOp)
     if node is None:
         negation = site.node(ast.UnaryOp)
         if negation is None or not isinstance(negation.op, ast.Not):
-            return moved()
+            raise moved()
         name = local_name(site.module, NL + "logical_not")
         site.patch.replace(negation, f"{name}({site.source(negation.operand)})")
-        return None
+        return
     if len(node.values) != 2:
-        return Refusal("more than two tiles are combined")
+        raise RefusedError("more than two tiles are combined")
     if not all(site.flow.fact(value).is_tile for value in node.values):
-        return Refusal("one side is no tile, and may decide without the other")
+        raise RefusedError("one side is no tile, and may decide without the other")
     name = local_name(site.module, NL + _LOGICAL[type(node.op)])
     site.patch.replace(node, f"{name}({', '.join(map(site.source, node.values))})")
-    return None
 
 
 @rewrite("nki_loop_index_as_integer", "Unroll the loop with static_range", Numerics.EXACT)
 @at_site
-def unroll_loop(site: Site) -> Refusal | None:
+def unroll_loop(site: Site) -> None:
     """Unroll the loops whose index has to be an integer."""
     node = site.node(ast.expr)
     fact = site.flow.fact(node)
     if node is None or fact.kind is not Kind.LOOP or not fact.loops:
-        return moved()
+        raise moved()
     turns = 1
     for loop in sorted(fact.loops, key=lambda one: one.number):
         trip = site.flow.number(loop.trip)
         if trip is None or (turns := turns * trip) > _MOST_UNROLLED:
-            return Refusal(f"the loop has more than {_MOST_UNROLLED} iterations, or unknown many")
+            raise RefusedError(
+                f"the loop has more than {_MOST_UNROLLED} iterations, or unknown many"
+            )
         if not _rename_range(site, loop, "static_range"):
-            return Refusal("the loop is not written as a call of nl")
-    return None
+            raise RefusedError("the loop is not written as a call of nl")
 
 
 def _rename_range(site: Site, loop: Loop, name: str) -> bool:
@@ -96,27 +94,26 @@ def _rename_range(site: Site, loop: Loop, name: str) -> bool:
 
 @rewrite("nki_shadowed_accumulator", "Write into the tile made before the loop", Numerics.EXACT)
 @at_site
-def assign_in_place(site: Site) -> Refusal | None:
+def assign_in_place(site: Site) -> None:
     """Write into the tile outside of the loop."""
     statement = site.node(ast.Assign)
     binding = next((b for b in site.flow.bindings if b.statement is statement), None)
     if statement is None or binding is None or binding.before is None:
-        return moved()
+        raise moved()
     if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
-        return Refusal("the statement has more than one target")
+        raise RefusedError("the statement has more than one target")
     if not _same_shape(site.flow, binding):
-        return Refusal("the new tile is not shown to have the shape of the one outside")
+        raise RefusedError("the new tile is not shown to have the shape of the one outside")
     name = statement.targets[0].id
     added = _added(statement.value, name)
     if added is not None:
         site.patch.replace(statement, f"{name} += {site.source(added)}")
-        return None
+        return
     for region in binding.path:
         loop = region.loop if region not in binding.before.path else None
         if loop is not None and loop.kind is LoopKind.AFFINE:
             _rename_range(site, loop, "sequential_range")
     site.patch.replace(statement.targets[0], f"{name}[...]")
-    return None
 
 
 def _same_shape(flow: Flow, binding: Binding) -> bool:

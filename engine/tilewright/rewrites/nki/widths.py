@@ -8,12 +8,12 @@ from tilewright.analysis.nki import Affine, Loop, Operation
 from tilewright.analysis.nki.catalogue import CREATORS, FUNCTIONS, ISA, NL, Result
 from tilewright.rewrites.calls import fresh_name
 from tilewright.rewrites.edit import Patch
-from tilewright.rewrites.model import Numerics, Refusal, rewrite
+from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.nki.statements import (
     NOT_HERE,
     StatementSite,
     bindings_in,
-    deletable,
+    check_deletable,
     site_of,
     stated_sizes,
     writes_to,
@@ -37,55 +37,54 @@ _SUMMED = (*_LOADS, "nc_matmul", "nc_transpose", "assign", "copy", "tensor_copy"
 
 
 @rewrite("nki_small_dma", "Move more columns at a time", Numerics.REASSOCIATING)
-def nki_widen(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_widen(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """Give the tiles of a loop more columns, and the loop as many fewer iterations."""
     site = site_of(module, issue)
-    load = _load(site) if site else None
-    if site is None or load is None:
-        return NOT_HERE
+    load = _load(site)
+    if load is None:
+        raise RefusedError(NOT_HERE)
     loop = load.loops[-1]
     if _column(site, load, loop):
         return _columns(site, load, loop)
     width = _width(site, load, loop)
     if width is None:
-        return Refusal("the columns that an iteration loads are not index * width for a width")
-    refusal = _unfit(site, loop)
-    wider = refusal or _wider(site, context, loop, width)
-    if isinstance(wider, Refusal):
-        return wider
+        raise RefusedError("the columns that an iteration loads are not index * width for a width")
+    _check_fit(site, loop)
+    wider = _wider(site, context, loop, width)
     return _rewritten(site, loop, width, wider)
 
 
 @rewrite("nki_small_matmul_tile", "Contract 128 rows at once", Numerics.REASSOCIATING)
-def nki_fill_array(module: Module, issue: Issue, context: AnalysisContext) -> str | Refusal:
+def nki_fill_array(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """Contract 128 rows at once, in a loop as many times shorter."""
     site = site_of(module, issue)
-    product = next(site.named(ISA + "nc_matmul"), None) if site else None
-    if site is None or product is None or not product.loops:
-        return NOT_HERE
+    product = next(site.named(ISA + "nc_matmul"), None)
+    if product is None or not product.loops:
+        raise RefusedError(NOT_HERE)
     loop = product.loops[-1]
     loads = [o for o in site.flow.operations if o.short in _LOADS and loop in o.loops]
     width = {_width(site, o, loop, 0) or _width(site, o, loop) for o in loads}
     rows = product.operands["stationary"].shape if "stationary" in product.operands else None
     (one,) = width if len(width) == 1 else (None,)
     if one is None or rows is None or site.flow.number(rows[0]) != one:
-        return Refusal("the operands are not loaded by index * rows in this loop, for equal rows")
-    refusal = _not_summed(site, loop)
-    wider = refusal or _wider(site, context, loop, one)
-    if isinstance(wider, Refusal):
-        return wider
+        raise RefusedError(
+            "the operands are not loaded by index * rows in this loop, for equal rows"
+        )
+    _check_sums(site, loop)
+    wider = _wider(site, context, loop, one)
     return _rewritten(site, loop, one, wider)
 
 
-def _not_summed(site: StatementSite, loop: Loop) -> Refusal | None:
-    """An instruction of the loop that does more than load, multiply and add up."""
+def _check_sums(site: StatementSite, loop: Loop) -> None:
+    """Refuse an instruction of the loop that does more than load, multiply and add up."""
     for operation in site.flow.operations:
         if loop not in operation.loops or operation.short in _SUMMED:
             continue
         adds = operation.short == "tensor_tensor" and "dst" in operation.given
         if not adds:
-            return Refusal(f"{operation.short} in the loop may depend on how many rows there are")
-    return None
+            raise RefusedError(
+                f"{operation.short} in the loop may depend on how many rows there are"
+            )
 
 
 def _load(site: StatementSite) -> Operation | None:
@@ -105,8 +104,8 @@ def _width(site: StatementSite, load: Operation, loop: Loop, axis: int = -1) -> 
     return number if number is not None and number == site.flow.number(lane.extent) else None
 
 
-def _unfit(site: StatementSite, loop: Loop) -> Refusal | None:
-    """An instruction of the loop that means something else on a wider tile."""
+def _check_fit(site: StatementSite, loop: Loop) -> None:
+    """Refuse an instruction of the loop that means something else on a wider tile."""
     for operation in site.flow.operations:
         if loop not in operation.loops:
             continue
@@ -115,23 +114,22 @@ def _unfit(site: StatementSite, loop: Loop) -> Refusal | None:
         sums = {"reduce_op", "reduce_res"} & operation.given.keys()
         known = plain or operation.name in _MOVES or operation.name in _PRODUCTS
         if not known or sums or operation.loops[-1] is not loop:
-            return Refusal(f"{operation.short} in the loop may depend on how wide its tile is")
+            raise RefusedError(f"{operation.short} in the loop may depend on how wide its tile is")
         if operation.accumulates and operation.name != "assign":
-            return Refusal("a product of the loop adds to what an earlier iteration left")
-    return None
+            raise RefusedError("a product of the loop adds to what an earlier iteration left")
 
 
-def _wider(site: StatementSite, context: AnalysisContext, loop: Loop, width: int) -> int | Refusal:
+def _wider(site: StatementSite, context: AnalysisContext, loop: Loop, width: int) -> int:
     """The width to take: it divides the whole extent, by the problem."""
     extents = _extents(site, context, loop, width)
     if not extents:
-        return Refusal("the number of columns is not known here, and has to be a multiple")
+        raise RefusedError("the number of columns is not known here, and has to be a multiple")
     products = any(o.name in _PRODUCTS and loop in o.loops for o in site.flow.operations)
     for wider in _WIDTHS:
         fits = wider <= _ARRAY or not products
         if wider > width and fits and wider % width == 0 and all(e % wider == 0 for e in extents):
             return wider
-    return Refusal("no larger width divides the number of columns")
+    raise RefusedError("no larger width divides the number of columns")
 
 
 def _extents(site: StatementSite, context: AnalysisContext, loop: Loop, width: int) -> list[int]:
@@ -148,8 +146,8 @@ def _extents(site: StatementSite, context: AnalysisContext, loop: Loop, width: i
     return [trip * width] if trip is not None else []
 
 
-def _from_outside(site: StatementSite, loop: Loop, width: int, wider: int) -> Refusal | None:
-    """A tile from outside the loop that an iteration takes its own part of, too small for more."""
+def _check_outside(site: StatementSite, loop: Loop, width: int, wider: int) -> None:
+    """No tile from outside the loop that an iteration takes its own part of, too small for more."""
     for operation in site.flow.operations:
         for view in (*operation.reads, *operation.writes) if loop in operation.loops else ():
             tile = view.storage
@@ -160,21 +158,20 @@ def _from_outside(site: StatementSite, loop: Loop, width: int, wider: int) -> Re
             whole = site.flow.numbers(tile.shape) or (None,)
             cut = loop.symbol in used and site.flow.numbers(view.shape) == whole
             if cut or (width in sides and 0 < (whole[-1] or 0) < wider):
-                return Refusal(f"{tile.name}, from outside the loop, is cut by its index or width")
-    return None
+                raise RefusedError(
+                    f"{tile.name}, from outside the loop, is cut by its index or width"
+                )
 
 
-def _rewritten(site: StatementSite, loop: Loop, width: int, wider: int) -> str | Refusal:
-    refusal = _from_outside(site, loop, width, wider)
-    if refusal is not None:
-        return refusal
+def _rewritten(site: StatementSite, loop: Loop, width: int, wider: int) -> str:
+    _check_outside(site, loop, width, wider)
     patch = Patch(site.module)
     roots = _roots(site, loop)
     assert isinstance(loop.node, ast.For)
     new = {width: wider, width - 1: wider - 1}
     head = loop.node.iter
     if not _divide(patch, head, width, wider):
-        return Refusal("the number of iterations is not written as a number or a quotient")
+        raise RefusedError("the number of iterations is not written as a number or a quotient")
     for root in roots:
         above = {id(c): p for p in ast.walk(root) for c in ast.iter_child_nodes(p)}
         for node in ast.walk(root):
@@ -184,7 +181,7 @@ def _rewritten(site: StatementSite, loop: Loop, width: int, wider: int) -> str |
                 continue
             use = _use(site, node, above, loop, width)
             if use is None and node.value == width:
-                return Refusal(f"the number {width} is used for something else in the loop")
+                raise RefusedError(f"the number {width} is used for something else in the loop")
             if use:
                 patch.replace(node, str(new[node.value]))
     return patch.apply()
@@ -292,26 +289,26 @@ def _last_part(load: Operation) -> ast.expr | None:
     return source.slice.elts[-1]
 
 
-def _columns(site: StatementSite, load: Operation, loop: Loop) -> str | Refusal:
+def _columns(site: StatementSite, load: Operation, loop: Loop) -> str:
     """Load all columns before the loop, and take one in each iteration."""
     head = loop.node.iter if isinstance(loop.node, ast.For) else None
     if not isinstance(head, ast.Call) or len(head.args) != 1 or load.mask is not None:
-        return Refusal("the load is masked, or the loop does not begin at 0")
+        raise RefusedError("the load is masked, or the loop does not begin at 0")
     view = load.result if load.result is not None else load.operands.get("dst")
     sides = site.flow.numbers(view.shape) if view is not None else None
     inside = {b.name for b in bindings_in(site, loop.node)} - {loop.index}
     if view is None or sides is None or sides[0] is None or names_in(load.given["src"]) & inside:
-        return Refusal("what is loaded depends on something else that the loop sets")
+        raise RefusedError("what is loaded depends on something else that the loop sets")
     if [w for w in writes_to(site.flow, view.storage) if w is not load]:
-        return Refusal(f"{view.storage.name} is changed after it is loaded")
+        raise RefusedError(f"{view.storage.name} is changed after it is loaded")
     if writes_to(site.flow, load.operands["src"].storage):
-        return Refusal(f"{load.operands['src'].storage.name} is written by the kernel")
+        raise RefusedError(f"{load.operands['src'].storage.name} is written by the kernel")
     return _placed(site, load, loop, head.args[0], sides[0])
 
 
 def _placed(
     site: StatementSite, load: Operation, loop: Loop, count: ast.expr, partitions: int
-) -> str | Refusal:
+) -> str:
     patch, part, source = Patch(site.module), _last_part(load), load.operands["src"].storage
     assert part is not None
     assert isinstance(load.node, ast.Call)
@@ -328,11 +325,7 @@ def _placed(
         patch.replace(load.node, column)
         return patch.apply()
     allocated = _allocation(site, load, loop)
-    refusal = deletable(patch, load.statement)
-    if isinstance(allocated, Refusal):
-        return allocated
-    if refusal is not None:
-        return refusal
+    check_deletable(patch, load.statement)
     made = patch.source(allocated)
     shape = next(n for n in ast.walk(allocated) if isinstance(n, ast.Tuple))
     one = patch.span(shape.elts[-1])
@@ -347,15 +340,15 @@ def _placed(
     return patch.apply()
 
 
-def _allocation(site: StatementSite, load: Operation, loop: Loop) -> ast.expr | Refusal:
+def _allocation(site: StatementSite, load: Operation, loop: Loop) -> ast.expr:
     """The call that allocates the tile of one column, in the loop."""
     tile = load.operands["dst"].storage
     place = statement_of(site.kernel.node, tile.node) if tile.node is not None else None
     plain = isinstance(place, ast.Assign) and place.value is tile.node and place in loop.node.body
     if not plain or not isinstance(tile.node, ast.Call) or not tile.node.args:
-        return Refusal(f"{tile.name} is not allocated by a statement of the loop")
+        raise RefusedError(f"{tile.name} is not allocated by a statement of the loop")
     shape = tile.node.args[0]
     in_order = load.given["dst"].lineno <= load.given["src"].lineno
     if not isinstance(shape, ast.Tuple) or len(shape.elts) != 2 or not in_order:
-        return Refusal(f"the shape of {tile.name} is not written where it is allocated")
+        raise RefusedError(f"the shape of {tile.name} is not written where it is allocated")
     return tile.node
