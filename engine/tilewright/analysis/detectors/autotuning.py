@@ -16,7 +16,7 @@ from tilewright.analysis.detectors.correctness.grids import (
 )
 from tilewright.analysis.detectors.correctness.tuning import tuned_at
 from tilewright.analysis.detectors.host_code.block_layouts import lays_out_data
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.detectors.varying_sizes import is_count_of_a_batch
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -142,23 +142,20 @@ def _tile_parameters(flow: Flow) -> list[str]:
     return list(found)
 
 
-@detector("autotune_duplicate_params")
-def autotune_duplicate_params(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("autotune_duplicate_params", triton_kernels)
+def autotune_duplicate_params(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A launch passes what the autotuner passes as well."""
-    for kernel, _ in triton_kernels(module):
-        if kernel.autotune is None or not kernel.autotune.configs:
-            continue
-        tuned = {n for c in kernel.autotune.configs for n in (*c.values, *c.options)}
-        for launch in module.launches_of(kernel.name):
-            for name, node in _passed(launch):
-                if name in tuned:
-                    yield Finding(
-                        module.index.range_of(node),
-                        f"{name} is tuned by this kernel's configurations and passed here too: "
-                        "the launch raises an error.",
-                        kernel.name,
-                        related=(Related("tuned here", tuned_at(module, kernel)),),
-                    )
+    if kernel.autotune is None or not kernel.autotune.configs:
+        return
+    tuned = {n for c in kernel.autotune.configs for n in (*c.values, *c.options)}
+    for launch in module.launches_of(kernel.name):
+        for name, node in _passed(launch):
+            if name in tuned:
+                text = (
+                    f"{name} is tuned by this kernel's configurations and passed here too: "
+                    "the launch raises an error."
+                )
+                yield node, text, (Related("tuned here", tuned_at(module, kernel)),)
 
 
 def _passed(launch: Launch) -> Iterator[tuple[str, ast.expr | ast.keyword]]:
@@ -293,23 +290,21 @@ def _parameters(value: Value) -> set[str]:
     return {str(v.detail) for v in walk(value) if v.op == "param"}
 
 
-@detector("grid_ignores_tuned_block")
-def grid_ignores_tuned_block(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("grid_ignores_tuned_block", triton_kernels)
+def grid_ignores_tuned_block(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A grid fixed before the tuner chose the block that programs are counted in."""
-    for kernel, flow in triton_kernels(module):
-        blocks = _varying(kernel.autotune) & _program_blocks(flow)
-        if not blocks:
-            continue
-        for launch in module.launches_of(kernel.name):
-            missed = blocks - _covered(module, kernel, flow, launch)
-            if missed and launch.is_complete and _ignores_meta(module, launch):
-                names = ", ".join(sorted(missed))
-                yield Finding(
-                    module.index.range_of(launch.grid),
-                    f"The grid does not follow {names}, which the autotuner varies: with a "
-                    "smaller block part of the output is never written, and looks faster.",
-                    kernel.name,
-                )
+    blocks = _varying(kernel.autotune) & _program_blocks(flow)
+    if not blocks:
+        return
+    for launch in module.launches_of(kernel.name):
+        missed = blocks - _covered(module, kernel, flow, launch)
+        if missed and launch.is_complete and _ignores_meta(module, launch):
+            names = ", ".join(sorted(missed))
+            text = (
+                f"The grid does not follow {names}, which the autotuner varies: with a "
+                "smaller block part of the output is never written, and looks faster."
+            )
+            yield launch.grid, text
 
 
 def _covered(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> set[str]:
@@ -365,31 +360,28 @@ def _ignores_meta(module: Module, launch: Launch) -> bool:
     )
 
 
-@detector("autotune_missing_reset")
-def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("autotune_missing_reset", triton_kernels)
+def autotune_missing_reset(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """Atomics into a buffer that every trial of the autotuner adds to."""
-    for kernel, flow in triton_kernels(module):
-        autotune = kernel.autotune
-        if autotune is None or autotune.reset_to_zero is None or autotune.restore_value is None:
+    autotune = kernel.autotune
+    if autotune is None or autotune.reset_to_zero is None or autotune.restore_value is None:
+        return
+    if autotune.configs is not None and len(autotune.configs) < 2:
+        return
+    if _has_hook(module, kernel):
+        return
+    safe = {*autotune.reset_to_zero, *autotune.restore_value}
+    for access in flow.writes:
+        if access.kind != "atomic" or access.base is None or access.base in safe:
             continue
-        if autotune.configs is not None and len(autotune.configs) < 2:
-            continue
-        if _has_hook(module, kernel):
-            continue
-        safe = {*autotune.reset_to_zero, *autotune.restore_value}
-        for access in flow.writes:
-            if access.kind != "atomic" or access.base is None or access.base in safe:
-                continue
-            is_added = module.names.is_call(access.node, TL + "atomic_add")
-            if is_added and is_compiled(kernel, access.node, autotune.configs):
-                safe.add(access.base)
-                yield Finding(
-                    module.index.range_of(access.node),
-                    f"The autotuner runs the kernel many times, and each run adds to "
-                    f"{access.base}: the first result is wrong without reset_to_zero.",
-                    kernel.name,
-                    related=(Related("tuned here", tuned_at(module, kernel)),),
-                )
+        is_added = module.names.is_call(access.node, TL + "atomic_add")
+        if is_added and is_compiled(kernel, access.node, autotune.configs):
+            safe.add(access.base)
+            text = (
+                f"The autotuner runs the kernel many times, and each run adds to "
+                f"{access.base}: the first result is wrong without reset_to_zero."
+            )
+            yield access.node, text, (Related("tuned here", tuned_at(module, kernel)),)
 
 
 def is_compiled(kernel: Kernel, node: ast.AST, configs: Sequence[Config] | None) -> bool:

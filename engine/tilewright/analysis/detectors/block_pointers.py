@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.values import Flow, Value
 from tilewright.source.model import Kernel, Module
@@ -84,19 +84,17 @@ def _rank(pointer: Value, depth: int = 0) -> int | None:
     return None
 
 
-@detector("block_ptr_multiple_of_misuse")
-def block_ptr_multiple_of_misuse(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("block_ptr_multiple_of_misuse", triton_kernels)
+def block_ptr_multiple_of_misuse(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """An alignment hint on what is a number while the kernel is compiled."""
-    for kernel, flow in triton_kernels(module):
-        for node, value, _ in flow.calls(*_HINTS):
-            if value.positional and _is_compile_time(value.positional[0], kernel, flow):
-                hint = str(value.detail).removeprefix(TL)
-                yield Finding(
-                    module.index.range_of(node),
-                    f"tl.{hint} marks a run-time value, and {_shown(module, node)} is a number "
-                    "known while compiling: the call raises an error.",
-                    kernel.name,
-                )
+    for node, value, _ in flow.calls(*_HINTS):
+        if value.positional and _is_compile_time(value.positional[0], kernel, flow):
+            hint = str(value.detail).removeprefix(TL)
+            text = (
+                f"tl.{hint} marks a run-time value, and {_shown(module, node)} is a number "
+                "known while compiling: the call raises an error."
+            )
+            yield node, text
 
 
 def _shown(module: Module, node: ast.Call) -> str:

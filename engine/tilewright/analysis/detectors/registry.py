@@ -1,10 +1,13 @@
 """The table of detectors: which function looks for which issue of the taxonomy."""
 
-from collections.abc import Callable, Iterator, Mapping
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import wraps
+from typing import TypeVar
 
-from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.source.model import Language, Module
+from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.source.model import Kernel, Language, Module
 
 
 class Scope(Enum):
@@ -16,6 +19,13 @@ class Scope(Enum):
 
 
 Detector = Callable[[Module, AnalysisContext], Iterator[Finding]]
+
+_Place = ast.expr | ast.stmt | ast.keyword
+Reports = Iterator[tuple[_Place, str] | tuple[_Place, str, Sequence[Related]]]
+"""Places of a kernel, the sentence on each, and places that belong to it."""
+
+_Read = TypeVar("_Read")
+_OfKernel = Callable[[Module, Kernel, _Read], Reports]
 
 _DETECTORS: dict[str, Detector] = {}
 _SCOPES: dict[str, Scope] = {}
@@ -42,6 +52,29 @@ def detector(
         if function.__module__.startswith(_NKI):
             _FOR_NKI.add(issue_id)
         _SCOPES[issue_id] = Scope.FILE if whole_file else Scope.HOST if host else Scope.KERNEL
+        return function
+
+    return register
+
+
+def kernel_detector(
+    issue_id: str, kernels: Callable[[Module], Iterator[tuple[Kernel, _Read]]]
+) -> Callable[[_OfKernel[_Read]], _OfKernel[_Read]]:
+    """Register a function of one kernel as the detector of an issue.
+
+    Args:
+        kernels: which kernels of a module it looks at, each with its dataflow.
+    """
+
+    def register(function: _OfKernel[_Read]) -> _OfKernel[_Read]:
+        @detector(issue_id)
+        @wraps(function)
+        def find(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+            for kernel, flow in kernels(module):
+                for node, text, *related in function(module, kernel, flow):
+                    where = module.index.range_of(node)
+                    yield Finding(where, text, kernel.name, tuple(*related))
+
         return function
 
     return register

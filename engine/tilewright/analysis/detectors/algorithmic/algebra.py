@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterator
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.detectors.registry import Reports, kernel_detector
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Flow, Value
-from tilewright.source.model import Module
+from tilewright.source.model import Kernel, Module
 
 _EXP = (TL + "exp", TL + "math.exp")
 _LOG = (TL + "log", TL + "math.log")
@@ -16,18 +15,17 @@ _MINIMUM = (TL + "minimum", TL + "math.min")
 _CLAMP = (TL + "clamp",)
 
 
-@detector("algebraic_simplification")
-def algebraic_simplification(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("algebraic_simplification", triton_kernels)
+def algebraic_simplification(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """An operation on tiles that can go, or be a cheaper one, for every float."""
-    for kernel, flow in triton_kernels(module):
-        reported = set(_compensated(flow))
-        for node, value, _ in flow.placed:
-            if value in reported:
-                continue
-            message = next((m for rule in _RULES if (m := rule(value)) is not None), None)
-            if message is not None:
-                reported.add(value)
-                yield Finding(module.index.range_of(node), message, kernel.name)
+    reported = set(_compensated(flow))
+    for node, value, _ in flow.placed:
+        if value in reported:
+            continue
+        message = next((m for rule in _RULES if (m := rule(value)) is not None), None)
+        if message is not None:
+            reported.add(value)
+            yield node, message
 
 
 def _compensated(flow: Flow) -> Iterator[Value]:

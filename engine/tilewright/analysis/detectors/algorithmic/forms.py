@@ -4,13 +4,13 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.python_syntax import is_name
-from tilewright.source.model import Module
+from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import Target
 
 _EXP = (TL + "exp", TL + "math.exp")
@@ -87,20 +87,18 @@ def _other_addend(total: Value, dot: Value | None) -> Value | None:
     return two if one is dot else one
 
 
-@detector("sigmoid_slow_exp")
-def sigmoid_slow_exp(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("sigmoid_slow_exp", triton_kernels)
+def sigmoid_slow_exp(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """``1 / (1 + tl.exp(-x))`` written out."""
-    for kernel, flow in triton_kernels(module):
-        if not any(True for _ in flow.calls(*_EXP)):
-            continue
-        for node in nodes_like(kernel.node, ast.BinOp):
-            if _is_sigmoid(module, node):
-                yield Finding(
-                    module.index.range_of(node),
-                    "The sigmoid is spelled with a division and tl.exp; tl.sigmoid says the same "
-                    "and leaves the form to the backend.",
-                    kernel.name,
-                )
+    if not any(True for _ in flow.calls(*_EXP)):
+        return
+    for node in nodes_like(kernel.node, ast.BinOp):
+        if _is_sigmoid(module, node):
+            text = (
+                "The sigmoid is spelled with a division and tl.exp; tl.sigmoid says the same "
+                "and leaves the form to the backend."
+            )
+            yield node, text
 
 
 def _is_sigmoid(module: Module, node: ast.BinOp) -> bool:
@@ -127,24 +125,22 @@ def _is_one(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value == 1
 
 
-@detector("unstable_tanh")
-def unstable_tanh(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("unstable_tanh", triton_kernels)
+def unstable_tanh(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """tanh as a quotient of exponentials that overflow together."""
-    for kernel, flow in triton_kernels(module):
-        if not any(True for _ in flow.calls(*_EXP)):
+    if not any(True for _ in flow.calls(*_EXP)):
+        return
+    for node in nodes_like(kernel.node, ast.BinOp):
+        if not isinstance(node.op, ast.Div):
             continue
-        for node in nodes_like(kernel.node, ast.BinOp):
-            if not isinstance(node.op, ast.Div):
-                continue
-            value = flow.values.get(node)
-            if value is None or not _is_tanh(value):
-                continue
-            yield Finding(
-                module.index.range_of(node),
-                "tanh as a quotient of exponentials gives infinity over infinity, NaN, for an "
-                "argument that makes tl.exp overflow (above about 88 in fp32).",
-                kernel.name,
-            )
+        value = flow.values.get(node)
+        if value is None or not _is_tanh(value):
+            continue
+        text = (
+            "tanh as a quotient of exponentials gives infinity over infinity, NaN, for an "
+            "argument that makes tl.exp overflow (above about 88 in fp32)."
+        )
+        yield node, text
 
 
 def _is_tanh(value: Value) -> bool:
@@ -167,26 +163,24 @@ def _is_tanh(value: Value) -> bool:
     )
 
 
-@detector("unstable_softplus")
-def unstable_softplus(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("unstable_softplus", triton_kernels)
+def unstable_softplus(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """``log(1 + exp(x))`` of values that nothing keeps from growing."""
-    for kernel, flow in triton_kernels(module):
-        if not any(True for _ in flow.calls(*_EXP)):
+    if not any(True for _ in flow.calls(*_EXP)):
+        return
+    chosen: set[Value] | None = None
+    for node, value, _ in flow.calls(*_LOGS):
+        power = _added_to_one(value)
+        if power is None or not _unbounded_exp(power) or any(map(_is_small, walk(power))):
             continue
-        chosen: set[Value] | None = None
-        for node, value, _ in flow.calls(*_LOGS):
-            power = _added_to_one(value)
-            if power is None or not _unbounded_exp(power) or any(map(_is_small, walk(power))):
-                continue
-            chosen = _choices(flow) if chosen is None else chosen
-            if value in chosen:
-                continue
-            yield Finding(
-                module.index.range_of(node),
-                "The logarithm of one plus an exponential is infinite for an argument that makes "
-                "tl.exp overflow (above about 88 in fp32), where the result is the argument.",
-                kernel.name,
-            )
+        chosen = _choices(flow) if chosen is None else chosen
+        if value in chosen:
+            continue
+        text = (
+            "The logarithm of one plus an exponential is infinite for an argument that makes "
+            "tl.exp overflow (above about 88 in fp32), where the result is the argument."
+        )
+        yield node, text
 
 
 def _is_small(part: Value) -> bool:

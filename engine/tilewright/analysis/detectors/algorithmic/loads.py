@@ -13,7 +13,7 @@ from tilewright.analysis.detectors.common import (
     may_overwrite,
     triton_kernels,
 )
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
@@ -21,29 +21,26 @@ from tilewright.analysis.values import Access, Flow, Loop, Value, walk
 from tilewright.source.model import Kernel, Module
 
 
-@detector("loop_invariant_code")
-def loop_invariant_code(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("loop_invariant_code", triton_kernels)
+def loop_invariant_code(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A load in a loop that gives the same tile in every iteration."""
-    for kernel, flow in triton_kernels(module):
-        for access in flow.loads:
-            if not access.loops or not access.is_plain:
-                continue
-            loop = flow.loops[access.loops[-1]]
-            if isinstance(loop.node, ast.While) or access.branches != loop.branches:
-                continue
-            if not _is_invariant(access, loop.number) or not _writes_inside(flow, loop):
-                continue
-            bases = {access.base} | {pointer_base(v.operands[0]) for v in _address_loads(access)}
-            if may_overwrite(module, kernel, flow, bases, *loop_span(flow, loop.number)):
-                continue
-            yield Finding(
-                module.index.range_of(access.node),
-                "This load reads the same addresses in every iteration of the loop; because the "
-                "loop also writes memory, the compiler does not hoist it, though the write goes "
-                "elsewhere.",
-                kernel.name,
-                related=(Related("the loop", first_line(module, loop.node)),),
-            )
+    for access in flow.loads:
+        if not access.loops or not access.is_plain:
+            continue
+        loop = flow.loops[access.loops[-1]]
+        if isinstance(loop.node, ast.While) or access.branches != loop.branches:
+            continue
+        if not _is_invariant(access, loop.number) or not _writes_inside(flow, loop):
+            continue
+        bases = {access.base} | {pointer_base(v.operands[0]) for v in _address_loads(access)}
+        if may_overwrite(module, kernel, flow, bases, *loop_span(flow, loop.number)):
+            continue
+        text = (
+            "This load reads the same addresses in every iteration of the loop; because the "
+            "loop also writes memory, the compiler does not hoist it, though the write goes "
+            "elsewhere."
+        )
+        yield access.node, text, (Related("the loop", first_line(module, loop.node)),)
 
 
 def _accumulators(module: Module, context: AnalysisContext) -> Iterator[Finding]:

@@ -1,35 +1,32 @@
 """Detector of launches that pass two arguments in exchanged places."""
 
 import ast
-from collections.abc import Iterator
 from itertools import pairwise
 
 from tilewright.analysis.detectors.common import decorators_known, triton_kernels
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.detectors.registry import Reports, kernel_detector
+from tilewright.analysis.model import Related
+from tilewright.analysis.values import Flow
 from tilewright.source.model import Kernel, Launch, Module
 
 _ENDS = ("_pointer", "_ptr", "_tensor")
 
 
-@detector("exchanged_arguments")
-def exchanged_arguments(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("exchanged_arguments", triton_kernels)
+def exchanged_arguments(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """``kernel[grid](x, n, m)`` of ``kernel(x_ptr, m, n)``: each name in the other's place."""
-    for kernel, _ in triton_kernels(module):
-        if not decorators_known(module, kernel) or len(module.lookup.named[kernel.name]) != 1:
-            continue
-        for launch in module.launches_of(kernel.name):
-            pairs = _exchanged(kernel, launch) if launch.is_certain else []
-            if len(pairs) == 1 and not _is_transposed(launch):
-                one, two = pairs[0]
-                yield Finding(
-                    module.index.range_of(launch.node.args[one]),
-                    f"{kernel.parameters[one].name} of {kernel.name} gets "
-                    f"{ast.unparse(launch.node.args[one])} and {kernel.parameters[two].name} gets "
-                    f"{ast.unparse(launch.node.args[two])}: each has the other's name.",
-                    kernel.name,
-                    related=(Related("parameters", kernel.name_range),),
-                )
+    if not decorators_known(module, kernel) or len(module.lookup.named[kernel.name]) != 1:
+        return
+    for launch in module.launches_of(kernel.name):
+        pairs = _exchanged(kernel, launch) if launch.is_certain else []
+        if len(pairs) == 1 and not _is_transposed(launch):
+            one, two = pairs[0]
+            text = (
+                f"{kernel.parameters[one].name} of {kernel.name} gets "
+                f"{ast.unparse(launch.node.args[one])} and {kernel.parameters[two].name} gets "
+                f"{ast.unparse(launch.node.args[two])}: each has the other's name."
+            )
+            yield launch.node.args[one], text, (Related("parameters", kernel.name_range),)
 
 
 def _is_transposed(launch: Launch) -> bool:

@@ -1,39 +1,34 @@
 """Detector of stores that are read back, by other threads or programs, with no barrier between."""
 
-from collections.abc import Iterator
-
 from tilewright.analysis.detectors.common import triton_kernels
 from tilewright.analysis.detectors.correctness.locks import is_one_warp
 from tilewright.analysis.detectors.program_counts import is_one_program
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.detectors.registry import Reports, kernel_detector
+from tilewright.analysis.model import Related
 from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.source.model import Kernel, Module
 
 
-@detector("missing_barrier")
-def missing_barrier(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("missing_barrier", triton_kernels)
+def missing_barrier(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A load that may reach what other threads, or other programs, have stored before."""
-    for kernel, flow in triton_kernels(module):
-        stores: dict[str, list[Access]] = {}
-        for access in flow.accesses:
-            if access.kind == "store" and access.base is not None:
-                stores.setdefault(access.base, []).append(access)
-        # Programs wait for each other with atomics, or with loads that ask memory anew.
-        waits = any(a.kind == "atomic" or (a.kind == "load" and _is_anew(a)) for a in flow.accesses)
-        loads = [a for a in flow.loads if a.base in stores] if stores and not waits else []
-        for load in loads:
-            found = _read_back(module, kernel, flow, load, stores[load.base or ""])
-            if found is not None:
-                store, who = found
-                yield Finding(
-                    module.index.range_of(load.node),
-                    f"This load reads what {who} may not have stored yet on line "
-                    f"{store.node.lineno}: nothing makes it wait for them.",
-                    kernel.name,
-                    related=(Related("stored here", module.index.range_of(store.node)),),
-                )
-                break
+    stores: dict[str, list[Access]] = {}
+    for access in flow.accesses:
+        if access.kind == "store" and access.base is not None:
+            stores.setdefault(access.base, []).append(access)
+    # Programs wait for each other with atomics, or with loads that ask memory anew.
+    waits = any(a.kind == "atomic" or (a.kind == "load" and _is_anew(a)) for a in flow.accesses)
+    loads = [a for a in flow.loads if a.base in stores] if stores and not waits else []
+    for load in loads:
+        found = _read_back(module, kernel, flow, load, stores[load.base or ""])
+        if found is not None:
+            store, who = found
+            text = (
+                f"This load reads what {who} may not have stored yet on line "
+                f"{store.node.lineno}: nothing makes it wait for them."
+            )
+            yield load.node, text, (Related("stored here", module.index.range_of(store.node)),)
+            break
 
 
 def _read_back(

@@ -13,7 +13,7 @@ from tilewright.analysis.detectors.correctness.reach import (
     reach_of,
 )
 from tilewright.analysis.detectors.correctness.stated_shapes import rounded_down
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
@@ -26,24 +26,21 @@ _UNSET = tuple(f"torch.{n}" for n in ("empty", "empty_like", "empty_strided"))
 _ACCUMULATES = frozenset(TL + f"atomic_{n}" for n in ("add", "max", "min", "and", "or", "xor"))
 
 
-@detector("atomic_needs_zeroed_output")
-def atomic_needs_zeroed_output(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("atomic_needs_zeroed_output", triton_kernels)
+def atomic_needs_zeroed_output(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """Atomics that add to what torch.empty left there."""
-    for kernel, flow in triton_kernels(module):
-        launches = module.launches_of(kernel.name)
-        if not launches or module.lookup.says("pre_hook") or flow.may_write_unknown:
-            continue
-        for parameter, name in _accumulated(module, kernel, flow).items():
-            for launch in launches:
-                made = _unset_at(module, launch, parameter)
-                if made is not None:
-                    yield Finding(
-                        module.index.range_of(made),
-                        f"{name} adds to {parameter}, which is this buffer, and torch.empty leaves "
-                        "in it whatever was in memory.",
-                        kernel.name,
-                        related=(Related("launched here", launch.range),),
-                    )
+    launches = module.launches_of(kernel.name)
+    if not launches or module.lookup.says("pre_hook") or flow.may_write_unknown:
+        return
+    for parameter, name in _accumulated(module, kernel, flow).items():
+        for launch in launches:
+            made = _unset_at(module, launch, parameter)
+            if made is not None:
+                text = (
+                    f"{name} adds to {parameter}, which is this buffer, and torch.empty leaves "
+                    "in it whatever was in memory."
+                )
+                yield made, text, (Related("launched here", launch.range),)
 
 
 def _accumulated(module: Module, kernel: Kernel, flow: Flow) -> dict[str, str]:
@@ -130,28 +127,25 @@ def _only_looks(statement: ast.stmt, name: ast.Name) -> bool:
     )
 
 
-@detector("uninitialized_read")
-def uninitialized_read(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("uninitialized_read", triton_kernels)
+def uninitialized_read(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A load of what torch.empty left in a buffer, before anything is written to it."""
-    for kernel, flow in triton_kernels(module):
-        launches = module.launches_of(kernel.name)
-        if not launches or module.lookup.says("pre_hook") or flow.may_write_unknown:
-            continue
-        seen: set[str] = set()
-        for load in _first_reads(kernel, flow):
-            for launch in launches if load.base not in seen else ():
-                made = _unset_at(module, launch, load.base or "")
-                if made is not None:
-                    seen.add(load.base or "")
-                    yield Finding(
-                        module.index.range_of(load.node),
-                        f"Nothing has written {load.base} when this load reads it: line "
-                        f"{made.lineno} makes it with torch.empty, which leaves in it whatever was "
-                        "in memory.",
-                        kernel.name,
-                        related=(Related("made here", module.index.range_of(made)),),
-                    )
-                    break
+    launches = module.launches_of(kernel.name)
+    if not launches or module.lookup.says("pre_hook") or flow.may_write_unknown:
+        return
+    seen: set[str] = set()
+    for load in _first_reads(kernel, flow):
+        for launch in launches if load.base not in seen else ():
+            made = _unset_at(module, launch, load.base or "")
+            if made is not None:
+                seen.add(load.base or "")
+                text = (
+                    f"Nothing has written {load.base} when this load reads it: line "
+                    f"{made.lineno} makes it with torch.empty, which leaves in it whatever was "
+                    "in memory."
+                )
+                yield load.node, text, (Related("made here", module.index.range_of(made)),)
+                break
 
 
 def _first_reads(kernel: Kernel, flow: Flow) -> Iterator[Access]:

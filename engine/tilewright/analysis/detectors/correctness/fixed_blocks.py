@@ -6,35 +6,32 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import constants_at, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import terms, unexpanded
 from tilewright.analysis.detectors.correctness.unmasked import is_open_extent
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.detectors.registry import Reports, kernel_detector
+from tilewright.analysis.model import Related
 from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import host_of, resolve
-from tilewright.source.model import Launch, Module
+from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.node_memo import per_node
 
 
-@detector("columns_left_out")
-def columns_left_out(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("columns_left_out", triton_kernels)
+def columns_left_out(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A row in one block of a fixed size, with nothing that keeps rows that short."""
-    for kernel, flow in triton_kernels(module):
-        launches = module.launches_of(kernel.name)
-        blocks = _single_blocks(flow) if launches and kernel.autotune is None else {}
-        for block, bound in blocks.items():
-            for launch in launches:
-                found = _too_long(module, launch, block, bound)
-                if found is not None:
-                    node, size = found
-                    extent = ast.unparse(launch.arguments[bound])
-                    yield Finding(
-                        module.index.range_of(node),
-                        f"{kernel.name} takes {block}={size} columns of each row and no more, and "
-                        f"nothing here keeps {extent} below: columns from {size} on are left out.",
-                        kernel.name,
-                        related=(Related("the kernel", kernel.name_range),),
-                    )
+    launches = module.launches_of(kernel.name)
+    blocks = _single_blocks(flow) if launches and kernel.autotune is None else {}
+    for block, bound in blocks.items():
+        for launch in launches:
+            found = _too_long(module, launch, block, bound)
+            if found is not None:
+                node, size = found
+                extent = ast.unparse(launch.arguments[bound])
+                text = (
+                    f"{kernel.name} takes {block}={size} columns of each row and no more, and "
+                    f"nothing here keeps {extent} below: columns from {size} on are left out."
+                )
+                yield node, text, (Related("the kernel", kernel.name_range),)
 
 
 def _single_blocks(flow: Flow) -> dict[str, str]:

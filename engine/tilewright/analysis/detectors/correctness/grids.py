@@ -5,46 +5,41 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, constants_at, source_numbers, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import unexpanded
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, kernel_detector
 from tilewright.analysis.intervals import Numbers, number_of
-from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import resolve
-from tilewright.source.model import Launch, Module
+from tilewright.source.model import Kernel, Launch, Module
 
 _CDIV = ("triton.cdiv", "triton.language.cdiv")
 
 
-@detector("grid_block_mismatch")
-def grid_block_mismatch(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("grid_block_mismatch", triton_kernels)
+def grid_block_mismatch(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """``cdiv(n, 128)`` programs that take 64 elements each."""
-    for kernel, flow in triton_kernels(module):
-        if not module.launches_of(kernel.name) or any(
-            True for _ in flow.calls(TL + "num_programs")
-        ):
-            continue
-        blocks = program_blocks(flow)
-        reported: set[int] = set()
-        for launch, numbers in source_numbers(module, kernel) if blocks else ():
-            for axis, call, arguments in rounded_up(module, launch):
-                divisor = call.args[1]
-                block = blocks.get(axis)
-                counted = divisor_number(module, launch, divisor, arguments, numbers)
-                taken = None if block is None else numbers.parameters.get(block)
-                if counted is None or taken is None or taken < 1 or counted <= taken:
-                    continue
-                if id(divisor) in reported:
-                    continue
-                if _takes_several(flow, axis, counted // taken, numbers):
-                    continue
-                reported.add(id(divisor))
-                yield Finding(
-                    module.index.range_of(divisor),
-                    f"The grid has a program for every {counted} elements along axis {axis}, and a "
-                    f"program takes {block}={taken}: the rest is never computed.",
-                    kernel.name,
-                )
+    if not module.launches_of(kernel.name) or any(True for _ in flow.calls(TL + "num_programs")):
+        return
+    blocks = program_blocks(flow)
+    reported: set[int] = set()
+    for launch, numbers in source_numbers(module, kernel) if blocks else ():
+        for axis, call, arguments in rounded_up(module, launch):
+            divisor = call.args[1]
+            block = blocks.get(axis)
+            counted = divisor_number(module, launch, divisor, arguments, numbers)
+            taken = None if block is None else numbers.parameters.get(block)
+            if counted is None or taken is None or taken < 1 or counted <= taken:
+                continue
+            if id(divisor) in reported:
+                continue
+            if _takes_several(flow, axis, counted // taken, numbers):
+                continue
+            reported.add(id(divisor))
+            text = (
+                f"The grid has a program for every {counted} elements along axis {axis}, and a "
+                f"program takes {block}={taken}: the rest is never computed."
+            )
+            yield divisor, text
 
 
 def _takes_several(flow: Flow, axis: int, times: int, numbers: Numbers) -> bool:

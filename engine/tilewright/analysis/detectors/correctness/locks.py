@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.autotuning import is_compiled
 from tilewright.analysis.detectors.common import TL, triton_kernels
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.detectors.registry import Reports, kernel_detector
+from tilewright.analysis.model import Related
 from tilewright.analysis.values import Access, Flow, walk
 from tilewright.source.model import Kernel, Module
 
@@ -14,27 +14,24 @@ _WAITS = (TL + "atomic_cas", TL + "atomic_xchg", TL + "atomic_add")
 _RELEASES = (TL + "atomic_xchg", TL + "atomic_cas", TL + "atomic_add")
 
 
-@detector("lock_without_barrier")
-def lock_without_barrier(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("lock_without_barrier", triton_kernels)
+def lock_without_barrier(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A store under a lock with no barrier between it and the release."""
-    for kernel, flow in triton_kernels(module):
-        atomics = [a for a in flow.writes if a.kind == "atomic"]
-        for waited in _waits(module, flow, atomics) if len(atomics) > 1 else ():
-            release = _release(module, atomics, waited)
-            store = None if release is None else _last_store(flow, waited, release)
-            if release is None or store is None or is_one_warp(module, kernel):
-                continue
-            if kernel.autotune and not is_compiled(kernel, release.node, kernel.autotune.configs):
-                continue
-            yield Finding(
-                module.index.range_of(release.node),
-                f"One thread releases the lock, and other threads of the program may still be at "
-                f"the store on line {store.node.lineno}: without tl.debug_barrier() before this, "
-                "the next program reads old values.",
-                kernel.name,
-                related=(Related("stored here", module.index.range_of(store.node)),),
-            )
-            break
+    atomics = [a for a in flow.writes if a.kind == "atomic"]
+    for waited in _waits(module, flow, atomics) if len(atomics) > 1 else ():
+        release = _release(module, atomics, waited)
+        store = None if release is None else _last_store(flow, waited, release)
+        if release is None or store is None or is_one_warp(module, kernel):
+            continue
+        if kernel.autotune and not is_compiled(kernel, release.node, kernel.autotune.configs):
+            continue
+        text = (
+            f"One thread releases the lock, and other threads of the program may still be at "
+            f"the store on line {store.node.lineno}: without tl.debug_barrier() before this, "
+            "the next program reads old values."
+        )
+        yield release.node, text, (Related("stored here", module.index.range_of(store.node)),)
+        break
 
 
 def _waits(module: Module, flow: Flow, atomics: list[Access]) -> Iterator[Access]:

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import source_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork, language_name
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
-from tilewright.source.model import Module
+from tilewright.analysis.values import Flow
+from tilewright.source.model import Kernel, Module
 
 _ATOMICS = tuple(f"atomic_{n}" for n in ("add", "max", "min", "and", "or", "xor", "cas", "xchg"))
 _CACHE = {
@@ -56,25 +57,23 @@ def _memory_calls(module: Module, function: ast.FunctionDef) -> Iterator[tuple[a
             yield node, name or ""
 
 
-@detector("other_without_mask")
-def other_without_mask(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("other_without_mask", triton_kernels)
+def other_without_mask(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A load that says what masked lanes hold and has no mask."""
-    for kernel, _ in triton_kernels(module):
-        for call, function in _memory_calls(module, kernel.node):
-            given = {k.arg: k.value for k in call.keywords}
-            is_plain = None not in given and not any(isinstance(a, ast.Starred) for a in call.args)
-            if function != "load" or len(call.args) != 1 or not is_plain:
-                continue
-            other, mask = given.get("other"), given.get("mask")
-            if other is None or _is_none(other) or "boundary_check" in given:
-                continue
-            if mask is None or _is_none(mask):
-                yield Finding(
-                    module.index.range_of(call),
-                    f"other={source_of(module, other)} is for masked lanes, and this load has no "
-                    "mask: it does not compile.",
-                    kernel.name,
-                )
+    for call, function in _memory_calls(module, kernel.node):
+        given = {k.arg: k.value for k in call.keywords}
+        is_plain = None not in given and not any(isinstance(a, ast.Starred) for a in call.args)
+        if function != "load" or len(call.args) != 1 or not is_plain:
+            continue
+        other, mask = given.get("other"), given.get("mask")
+        if other is None or _is_none(other) or "boundary_check" in given:
+            continue
+        if mask is None or _is_none(mask):
+            text = (
+                f"other={source_of(module, other)} is for masked lanes, and this load has no "
+                "mask: it does not compile."
+            )
+            yield call, text
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -7,7 +7,7 @@ from tilewright.analysis.detectors.common import decorators_known, nodes_of, tri
 from tilewright.analysis.detectors.correctness.masks import additive_parts, is_all_bounds
 from tilewright.analysis.detectors.correctness.reach import exact_offsets
 from tilewright.analysis.detectors.correctness.repetition import is_changed_by
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Access, Flow
 from tilewright.source.model import Autotune, Kernel, Module
@@ -16,32 +16,30 @@ from tilewright.source.text import Range
 _ALWAYS_PASSED = {"num_warps": "4", "num_stages": "3", "num_ctas": "1"}
 
 
-@detector("autotune_missing_restore")
-def autotune_missing_restore(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("autotune_missing_restore", triton_kernels)
+def autotune_missing_restore(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A tensor updated in place by every run of the tuner."""
-    for kernel, flow in triton_kernels(module):
-        autotune = kernel.autotune
-        if autotune is None or not _tunes(autotune) or module.lookup.says("pre_hook"):
-            continue
-        if autotune.restore_value is None or autotune.reset_to_zero is None:
-            continue
-        seen = {*autotune.restore_value, *autotune.reset_to_zero}
-        shared = _shared_buffers(module, kernel)
-        for store in flow.writes:
-            load = _updated_in_place(flow, store, shared) if store.base not in seen else None
-            if load is not None and store.base is not None:
-                seen.add(store.base)
-                yield Finding(
-                    module.index.range_of(store.node),
-                    f"The autotuner runs the kernel many times on the real {store.base}, and each "
-                    "run updates what the last one left: the first result is wrong without "
-                    "restore_value.",
-                    kernel.name,
-                    related=(
-                        Related("read here", module.index.range_of(load.node)),
-                        Related("tuned here", tuned_at(module, kernel)),
-                    ),
-                )
+    autotune = kernel.autotune
+    if autotune is None or not _tunes(autotune) or module.lookup.says("pre_hook"):
+        return
+    if autotune.restore_value is None or autotune.reset_to_zero is None:
+        return
+    seen = {*autotune.restore_value, *autotune.reset_to_zero}
+    shared = _shared_buffers(module, kernel)
+    for store in flow.writes:
+        load = _updated_in_place(flow, store, shared) if store.base not in seen else None
+        if load is not None and store.base is not None:
+            seen.add(store.base)
+            text = (
+                f"The autotuner runs the kernel many times on the real {store.base}, and each "
+                "run updates what the last one left: the first result is wrong without "
+                "restore_value."
+            )
+            places = (
+                Related("read here", module.index.range_of(load.node)),
+                Related("tuned here", tuned_at(module, kernel)),
+            )
+            yield store.node, text, places
 
 
 def _tunes(autotune: Autotune) -> bool:
@@ -129,45 +127,39 @@ def _consequence(option: str, context: AnalysisContext) -> str:
     return "the first launch fails"
 
 
-@detector("duplicate_launch_option")
-def duplicate_launch_option(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("duplicate_launch_option", triton_kernels)
+def duplicate_launch_option(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """Options at the launch of a tuned kernel that every configuration passes, stated or not."""
-    for kernel, _ in triton_kernels(module):
-        if kernel.autotune is None or not decorators_known(module, kernel):
-            continue
-        stated = {n for c in kernel.autotune.configs or () for n in (*c.values, *c.options)}
-        for launch in module.launches_of(kernel.name):
-            for keyword in launch.node.keywords:
-                option = keyword.arg or ""
-                if option in _ALWAYS_PASSED and option not in stated:
-                    yield Finding(
-                        module.index.range_of(keyword.value),
-                        f"A configuration passes {option} even where it does not state it (then "
-                        f"{_ALWAYS_PASSED[option]}), and the launch passes it again: it raises a "
-                        "TypeError.",
-                        kernel.name,
-                        related=(Related("tuned here", tuned_at(module, kernel)),),
-                    )
-
-
-@detector("tuned_divisibility_flag")
-def tuned_divisibility_flag(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A flag among the tuned values under which accesses have no mask."""
-    for kernel, flow in triton_kernels(module):
-        if kernel.autotune is None or not kernel.autotune.configs:
-            continue
-        tuned = {n for c in kernel.autotune.configs for n, v in c.values.items() if v is True}
-        for node in nodes_of(kernel.node) if tuned else ():
-            flag = _flag(node)
-            if flag in tuned and isinstance(node, ast.If) and _drops_mask(flow, node):
-                tuned.discard(flag)
-                yield Finding(
-                    module.index.range_of(node.test),
-                    f"There is no mask where {flag} is true, and the autotuner tries it on shapes "
-                    "that it is false for: the fastest configuration may leave the tensor.",
-                    kernel.name,
-                    related=(Related("tuned here", tuned_at(module, kernel)),),
+    if kernel.autotune is None or not decorators_known(module, kernel):
+        return
+    stated = {n for c in kernel.autotune.configs or () for n in (*c.values, *c.options)}
+    for launch in module.launches_of(kernel.name):
+        for keyword in launch.node.keywords:
+            option = keyword.arg or ""
+            if option in _ALWAYS_PASSED and option not in stated:
+                text = (
+                    f"A configuration passes {option} even where it does not state it (then "
+                    f"{_ALWAYS_PASSED[option]}), and the launch passes it again: it raises a "
+                    "TypeError."
                 )
+                yield keyword.value, text, (Related("tuned here", tuned_at(module, kernel)),)
+
+
+@kernel_detector("tuned_divisibility_flag", triton_kernels)
+def tuned_divisibility_flag(module: Module, kernel: Kernel, flow: Flow) -> Reports:
+    """A flag among the tuned values under which accesses have no mask."""
+    if kernel.autotune is None or not kernel.autotune.configs:
+        return
+    tuned = {n for c in kernel.autotune.configs for n, v in c.values.items() if v is True}
+    for node in nodes_of(kernel.node) if tuned else ():
+        flag = _flag(node)
+        if flag in tuned and isinstance(node, ast.If) and _drops_mask(flow, node):
+            tuned.discard(flag)
+            text = (
+                f"There is no mask where {flag} is true, and the autotuner tries it on shapes "
+                "that it is false for: the fastest configuration may leave the tensor."
+            )
+            yield node.test, text, (Related("tuned here", tuned_at(module, kernel)),)
 
 
 def _flag(node: ast.AST) -> str:

@@ -1,14 +1,13 @@
 """Detector of grids with an axis that the kernel never asks for its program id."""
 
 import ast
-from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import decorators_known, triton_kernels
 from tilewright.analysis.detectors.correctness.races import one_along
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, kernel_detector
 from tilewright.analysis.expressions import PURE_BUILTINS
 from tilewright.analysis.flow import flow_of
-from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.model import Related
 from tilewright.analysis.values import Flow
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
@@ -16,28 +15,25 @@ from tilewright.source.model import Kernel, Launch, Module
 _AXES = 3
 
 
-@detector("grid_axis_unused")
-def grid_axis_unused(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("grid_axis_unused", triton_kernels)
+def grid_axis_unused(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """Programs along a grid axis that the kernel does not distinguish."""
-    for kernel, flow in triton_kernels(module):
-        launches = module.launches_of(kernel.name)
-        if not launches or not decorators_known(module, kernel):
-            continue
-        if not any(access.kind == "store" for access in flow.writes):
-            continue
-        used = _axes_used(module, kernel, set())
-        for launch in launches if used is not None and len(used) < _AXES else ():
-            found = _unused(module, launch, used or set()) if launch.is_certain else None
-            if found is not None:
-                axis, count = found
-                yield Finding(
-                    module.index.range_of(count),
-                    f"The grid has {ast.unparse(count)} programs along axis {axis} and "
-                    f"{kernel.name} never calls tl.program_id({axis}): each of them computes "
-                    "and stores the same tile.",
-                    kernel.name,
-                    related=(Related("the kernel", kernel.name_range),),
-                )
+    launches = module.launches_of(kernel.name)
+    if not launches or not decorators_known(module, kernel):
+        return
+    if not any(access.kind == "store" for access in flow.writes):
+        return
+    used = _axes_used(module, kernel, set())
+    for launch in launches if used is not None and len(used) < _AXES else ():
+        found = _unused(module, launch, used or set()) if launch.is_certain else None
+        if found is not None:
+            axis, count = found
+            text = (
+                f"The grid has {ast.unparse(count)} programs along axis {axis} and "
+                f"{kernel.name} never calls tl.program_id({axis}): each of them computes "
+                "and stores the same tile."
+            )
+            yield count, text, (Related("the kernel", kernel.name_range),)
 
 
 def _axes_used(module: Module, kernel: Kernel, seen: set[str]) -> set[int] | None:

@@ -12,7 +12,7 @@ from tilewright.analysis.detectors.host_code.facts import (
 )
 from tilewright.analysis.detectors.host_code.row_launches import launches_for_each_row
 from tilewright.analysis.detectors.program_counts import is_one_program
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.host_graph.model import HostGraph, Use
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Access, Flow, Loop, walk
@@ -21,29 +21,26 @@ from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
 
-@detector("single_program")
-def single_program(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("single_program", triton_kernels)
+def single_program(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A grid of one program for a kernel that loops over an extent given at run time."""
-    for kernel, flow in triton_kernels(module):
-        # Grids are quicker to read than loops, and few have one program.
-        launches = [
-            launch
-            for launch in module.launches_of(kernel.name)
-            if not (launch.is_warmup or is_measuring(launch.host_function or ""))
-            and is_one_program(module, launch)
-        ]
-        loop = _loop_over_extent(module, kernel, flow) if launches else None
-        for launch in launches if loop is not None else ():
-            if loop is None or _finishes_partial_results(module, launch):
-                continue
-            yield Finding(
-                module.index.range_of(launch.grid),
-                f"One program walks over all of {kernel.name}'s tiles, and one compute unit of the "
-                "chip works; programs for parts of the range, and a small kernel over their "
-                "results, use all of them.",
-                kernel.name,
-                related=(Related("the loop", first_line(module, loop.node)),),
-            )
+    # Grids are quicker to read than loops, and few have one program.
+    launches = [
+        launch
+        for launch in module.launches_of(kernel.name)
+        if not (launch.is_warmup or is_measuring(launch.host_function or ""))
+        and is_one_program(module, launch)
+    ]
+    loop = _loop_over_extent(module, kernel, flow) if launches else None
+    for launch in launches if loop is not None else ():
+        if loop is None or _finishes_partial_results(module, launch):
+            continue
+        text = (
+            f"One program walks over all of {kernel.name}'s tiles, and one compute unit of the "
+            "chip works; programs for parts of the range, and a small kernel over their "
+            "results, use all of them."
+        )
+        yield launch.grid, text, (Related("the loop", first_line(module, loop.node)),)
 
 
 def _loop_over_extent(module: Module, kernel: Kernel, flow: Flow) -> Loop | None:

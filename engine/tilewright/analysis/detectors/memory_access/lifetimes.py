@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, assigned_name, triton_kernels
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.detectors.settings import Setting, SizedTiles, settings_of
 from tilewright.analysis.detectors.sizes import BYTES, elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -240,26 +240,23 @@ def _fused(
     )
 
 
-@detector("long_liveness")
-def long_liveness(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("long_liveness", triton_kernels)
+def long_liveness(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A 2-D tile loaded before a loop that does not use it, and used behind it."""
-    for kernel, flow in triton_kernels(module):
-        busy = [loop for loop in flow.loops.values() if not loop.is_static and _loads(flow, loop)]
-        if not busy:
+    busy = [loop for loop in flow.loops.values() if not loop.is_static and _loads(flow, loop)]
+    if not busy:
+        return
+    for access in flow.loads:
+        loop = _slept_through(flow, access, busy)
+        if loop is None or _rank(module, kernel, access) != 2:
             continue
-        for access in flow.loads:
-            loop = _slept_through(flow, access, busy)
-            if loop is None or _rank(module, kernel, access) != 2:
-                continue
-            if any(w.order > access.order for w in flow.writes if loop.number in w.loops):
-                continue
-            yield Finding(
-                module.index.range_of(access.node),
-                f"{assigned_name(access)} is loaded before a loop that does not use it, and keeps "
-                "its registers all through the loop.",
-                kernel.name,
-                related=(Related("not used in here", module.index.range_of(loop.node)),),
-            )
+        if any(w.order > access.order for w in flow.writes if loop.number in w.loops):
+            continue
+        text = (
+            f"{assigned_name(access)} is loaded before a loop that does not use it, and keeps "
+            "its registers all through the loop."
+        )
+        yield access.node, text, (Related("not used in here", module.index.range_of(loop.node)),)
 
 
 def _rank(module: Module, kernel: Kernel, access: Access) -> int | None:

@@ -3,12 +3,13 @@
 import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 from math import prod
 
-from tilewright.analysis.detectors.common import finding_at, nki_kernels, source_of
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.detectors.common import nki_kernels, source_of
+from tilewright.analysis.detectors.registry import Reports as Reports
+from tilewright.analysis.detectors.registry import kernel_detector
+from tilewright.analysis.model import Related
 from tilewright.analysis.nki import Flow, Kind, Memory, Operation, Storage, View, nki_flow
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.flavour import flavour_of
@@ -41,10 +42,6 @@ MOVES = frozenset(
 DESCRIBING = frozenset({"shape", "dtype", "ndim", "size", "name"})
 """What a tensor is asked about itself, which reads none of its values."""
 
-Place = ast.expr | ast.stmt
-Reports = Iterator[tuple[Place, str] | tuple[Place, str, Sequence[Related]]]
-"""Places of a kernel, the sentence on each, and places that belong to it."""
-
 _DEPTH = 8
 
 
@@ -76,11 +73,10 @@ def nki_detector(
     """
 
     def register(function: Callable[[Module, Flow], Reports]) -> Callable[[Module, Flow], Reports]:
-        @detector(issue_id)
-        def find(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-            for kernel, flow in kernels(module):
-                for node, text, *related in function(module, flow):
-                    yield finding_at(module, kernel, node, text, *related)
+        @kernel_detector(issue_id, kernels)
+        @wraps(function)
+        def find(module: Module, kernel: Kernel, flow: Flow) -> Reports:
+            return function(module, flow)
 
         return function
 

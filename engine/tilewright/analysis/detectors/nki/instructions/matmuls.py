@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import finding_at
 from tilewright.analysis.detectors.nki.instructions.extents import MOVING_FREE, PARTITIONS
 from tilewright.analysis.detectors.nki.instructions.traffic import loads
 from tilewright.analysis.detectors.nki.kernels import (
@@ -19,13 +18,12 @@ from tilewright.analysis.detectors.nki.kernels import (
     shown,
     writes_of,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.detectors.registry import kernel_detector
 from tilewright.analysis.nki import Flow, Loop, Memory, Operation, Storage, View
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.model import Origin
 from tilewright.analysis.nki.values import Literal, Named
-from tilewright.source.model import Module
+from tilewright.source.model import Kernel, Module
 
 _MATMULS = (ISA + "nc_matmul", NL + "matmul")
 _TRANSPOSES = (ISA + "nc_transpose", NL + "transpose")
@@ -48,17 +46,16 @@ def _is_transpose(operation: Operation) -> bool:
     return flag is not None and not (isinstance(flag, ast.Constant) and flag.value is False)
 
 
-@detector("nki_fp32_matmul")
-def fp32_matmul(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in interpreted(module):
-        wide = [operation for operation in products(flow) if _is_wide(operation)]
-        if wide:
-            text = (
-                f"Both operands are float32, which the Tensor engine multiplies in four passes "
-                f"({len(wide)} such matmul(s) in {kernel.name}); bfloat16 takes one."
-            )
-            places = [p for o in wide[1:4] for p in see(module, "also in float32", o.node)]
-            yield finding_at(module, kernel, wide[0].statement, text, places)
+@kernel_detector("nki_fp32_matmul", interpreted)
+def fp32_matmul(module: Module, kernel: Kernel, flow: Flow) -> Reports:
+    wide = [operation for operation in products(flow) if _is_wide(operation)]
+    if wide:
+        text = (
+            f"Both operands are float32, which the Tensor engine multiplies in four passes "
+            f"({len(wide)} such matmul(s) in {kernel.name}); bfloat16 takes one."
+        )
+        places = [p for o in wide[1:4] for p in see(module, "also in float32", o.node)]
+        yield wide[0].statement, text, places
 
 
 def _is_wide(operation: Operation) -> bool:

@@ -1,10 +1,8 @@
 """Kernels that place their tensors themselves, and what is then no longer placed for them."""
 
 import ast
-from collections.abc import Iterator
 from itertools import islice
 
-from tilewright.analysis.detectors.common import finding_at
 from tilewright.analysis.detectors.nki.kernels import (
     Reports,
     flavoured,
@@ -12,11 +10,9 @@ from tilewright.analysis.detectors.nki.kernels import (
     older,
 )
 from tilewright.analysis.detectors.nki.language.arguments import is_allocation
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.detectors.registry import kernel_detector
 from tilewright.analysis.nki import Call, Flow, Kind
-from tilewright.analysis.nki.flavour import flavour_of
-from tilewright.source.model import Kernel, Module, NkiFlavour
+from tilewright.source.model import Kernel, Module
 
 _ON_CHIP = ("nki.language.sbuf", "nki.language.psum")
 
@@ -38,21 +34,20 @@ def _places_all(module: Module, kernel: Kernel) -> bool:
     return any(d == "nki.compiler.force_auto_alloc" for d in decorators)
 
 
-@detector("nki_mixed_allocation")
-def mixed_allocation(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        placed = _allocated(module, flow)
-        if not placed or _places_all(module, kernel):
-            continue
-        line = placed[0].node.lineno
-        for call in flow.calls:
-            fact = flow.fact(call.node)
-            if fact.kind is Kind.TENSOR and fact.buffer in _ON_CHIP:
-                text = (
-                    f"This tensor is left to the compiler to place, and the one at line {line} is "
-                    f"placed by hand: within a kernel the compiler places all of them or none."
-                )
-                yield finding_at(module, kernel, call.node, text)
+@kernel_detector("nki_mixed_allocation", older)
+def mixed_allocation(module: Module, kernel: Kernel, flow: Flow) -> Reports:
+    placed = _allocated(module, flow)
+    if not placed or _places_all(module, kernel):
+        return
+    line = placed[0].node.lineno
+    for call in flow.calls:
+        fact = flow.fact(call.node)
+        if fact.kind is Kind.TENSOR and fact.buffer in _ON_CHIP:
+            text = (
+                f"This tensor is left to the compiler to place, and the one at line {line} is "
+                f"placed by hand: within a kernel the compiler places all of them or none."
+            )
+            yield call.node, text
 
 
 @nki_detector("nki_allocated_transpose", older)
@@ -78,14 +73,13 @@ def allocated_transpose(module: Module, flow: Flow) -> Reports:
             yield call.node, text
 
 
-@detector("nki_block_dimension")
-def block_dimension(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    if flavour_of(module) is not NkiFlavour.NKI:
+@nki_detector("nki_block_dimension", flavoured)
+def block_dimension(module: Module, flow: Flow) -> Reports:
+    if flow.is_older:
         return
-    for kernel, flow in flavoured(module):
-        for call in islice(flow.calls_of("nki.language.par_dim"), 1):
-            text = (
-                "The nki package has no par_dim: the first dimension of a tensor on the chip is "
-                "its partition, and blocks are a Python list of tensors."
-            )
-            yield finding_at(module, kernel, call.node, text)
+    for call in islice(flow.calls_of("nki.language.par_dim"), 1):
+        text = (
+            "The nki package has no par_dim: the first dimension of a tensor on the chip is "
+            "its partition, and blocks are a Python list of tensors."
+        )
+        yield call.node, text

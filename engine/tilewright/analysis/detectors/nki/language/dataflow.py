@@ -3,15 +3,13 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import finding_at, source_of
+from tilewright.analysis.detectors.common import source_of
 from tilewright.analysis.detectors.nki.kernels import (
     Reports,
     flavoured,
     nki_detector,
     older,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nki import Call, Flow, Kind, Region, Write
 from tilewright.analysis.nki.model import LoopKind
 from tilewright.knowledge.nki import nki_interface
@@ -23,48 +21,46 @@ _IN_ORDER = (LoopKind.SEQUENTIAL, LoopKind.PYTHON)
 _WRITES_ELSEWHERE = frozenset({"dst", "reduce_res", "dst_idx", "dst_rmw_op"})
 
 
-@detector("nki_result_dropped")
-def result_dropped(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@nki_detector("nki_result_dropped", older)
+def result_dropped(module: Module, flow: Flow) -> Reports:
     offers = nki_interface(NkiFlavour.NEURONXCC.value)
-    for kernel, flow in older(module):
-        for call in flow.calls:
-            function = offers.functions.get(call.dotted or "")
-            if function is None or function.makes != "tile" or not _is_statement(call):
-                continue
-            if len(call.node.args) > len(function.signatures[0].positional):
-                continue
-            if _WRITES_ELSEWHERE.isdisjoint(k.arg or "dst" for k in call.node.keywords):
-                text = (
-                    f"{source_of(module, call.node.func)} returns its result as a new tile and "
-                    f"changes none of its arguments; this one is not kept."
-                )
-                yield finding_at(module, kernel, call.node, text)
+    for call in flow.calls:
+        function = offers.functions.get(call.dotted or "")
+        if function is None or function.makes != "tile" or not _is_statement(call):
+            continue
+        if len(call.node.args) > len(function.signatures[0].positional):
+            continue
+        if _WRITES_ELSEWHERE.isdisjoint(k.arg or "dst" for k in call.node.keywords):
+            text = (
+                f"{source_of(module, call.node.func)} returns its result as a new tile and "
+                f"changes none of its arguments; this one is not kept."
+            )
+            yield call.node, text
 
 
 def _is_statement(call: Call) -> bool:
     return isinstance(call.statement, ast.Expr) and call.statement.value is call.node
 
 
-@detector("nki_instruction_used_as_tile")
-def instruction_used_as_tile(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@nki_detector("nki_instruction_used_as_tile", flavoured)
+def instruction_used_as_tile(module: Module, flow: Flow) -> Reports:
     offers = nki_interface(NkiFlavour.NKI.value)
-    for kernel, flow in flavoured(module):
-        if flow.is_older:
-            continue
-        makers = {
-            id(call.node): call
-            for call in flow.calls
-            if (call.dotted or "").startswith("nki.isa.") and offers.makes(call.dotted) == "nothing"
-        }
-        for name in _operands(flow):
-            binding = flow.bound.get(name)
-            maker = makers.get(id(binding.value)) if binding is not None else None
-            if maker is not None:
-                text = (
-                    f"{name.id} is what {source_of(module, maker.node.func)} returned, and that "
-                    f"is no tile: the result is in its dst."
-                )
-                yield finding_at(module, kernel, name, text)
+    if flow.is_older:
+        return
+    makers = {
+        id(call.node): call
+        for call in flow.calls
+        if (call.dotted or "").startswith("nki.isa.") and offers.makes(call.dotted) == "nothing"
+    }
+    for name in _operands(flow):
+        binding = flow.bound.get(name)
+        maker = makers.get(id(binding.value)) if binding is not None else None
+        if maker is not None:
+            text = (
+                f"{name.id} is what {source_of(module, maker.node.func)} returned, and that "
+                f"is no tile: the result is in its dst."
+            )
+            yield name, text
 
 
 def _operands(flow: Flow) -> Iterator[ast.Name]:

@@ -4,9 +4,10 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import finding_at
-from tilewright.analysis.detectors.nki.kernels import flavoured
+from tilewright.analysis.detectors.nki.kernels import Reports, flavoured, nki_detector
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nki import Flow
 from tilewright.analysis.nki.flavour import flavour_of
 from tilewright.knowledge.nki import NkiFile, nki_interface
 from tilewright.source.model import Language, Module
@@ -15,20 +16,19 @@ _INSTRUCTIONS = frozenset({"tile", "tensor", "nothing", "index", "number"})
 _HARMLESS = frozenset({"nki.language.no_reorder", "nki.isa.get_nc_version"})
 
 
-@detector("nki_nested_launch")
-def nested_launch(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@nki_detector("nki_nested_launch", flavoured)
+def nested_launch(module: Module, flow: Flow) -> Reports:
     kernels = {k.name for k in module.kernels if k.language is Language.NKI}
-    for kernel, flow in flavoured(module):
-        for call in flow.calls:
-            func = call.node.func
-            if not isinstance(func, ast.Subscript) or not isinstance(func.value, ast.Name):
-                continue
-            if func.value.id in kernels and func.value not in flow.bound:
-                text = (
-                    f"{func.value.id} is called with a grid from inside a kernel: the grid is laid "
-                    f"over the cores when the outermost kernel starts, and cannot be again."
-                )
-                yield finding_at(module, kernel, call.node, text)
+    for call in flow.calls:
+        func = call.node.func
+        if not isinstance(func, ast.Subscript) or not isinstance(func.value, ast.Name):
+            continue
+        if func.value.id in kernels and func.value not in flow.bound:
+            text = (
+                f"{func.value.id} is called with a grid from inside a kernel: the grid is laid "
+                f"over the cores when the outermost kernel starts, and cannot be again."
+            )
+            yield call.node, text
 
 
 @detector("nki_call_outside_kernel", whole_file=True)

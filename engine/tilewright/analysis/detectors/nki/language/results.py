@@ -3,15 +3,14 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import finding_at, source_of
+from tilewright.analysis.detectors.common import source_of
 from tilewright.analysis.detectors.nki.kernels import (
     DESCRIBING,
     Reports,
     nki_detector,
     older,
 )
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.detectors.registry import kernel_detector
 from tilewright.analysis.nki import Fact, Flow, Kind
 from tilewright.analysis.nki.model import HBM, SHARED_HBM, LoopKind
 from tilewright.analysis.nodes import nodes_like
@@ -60,42 +59,40 @@ def _stores(flow: Flow) -> Iterator[tuple[Fact, ast.expr]]:
             yield flow.fact(target).storage, target
 
 
-@detector("nki_immutable_parameter")
-def immutable_parameter(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        if _is_called(module, kernel) or not _is_plain_jit(module, kernel) or not flow.returns:
+@kernel_detector("nki_immutable_parameter", older)
+def immutable_parameter(module: Module, kernel: Kernel, flow: Flow) -> Reports:
+    if _is_called(module, kernel) or not _is_plain_jit(module, kernel) or not flow.returns:
+        return
+    seen: set[str] = set()
+    for fact, node in _stores(flow):
+        name = fact.name
+        if fact.kind is not Kind.ARGUMENT or name is None or name in seen:
             continue
-        seen: set[str] = set()
-        for fact, node in _stores(flow):
-            name = fact.name
-            if fact.kind is not Kind.ARGUMENT or name is None or name in seen:
-                continue
-            if _is_mutable(module, kernel, name):
-                continue
-            seen.add(name)
+        if _is_mutable(module, kernel, name):
+            continue
+        seen.add(name)
+        text = (
+            f"{name} is an argument, which a kernel may only read: declare it "
+            f"nt.mutable_tensor and return it, or write to an output of its own."
+        )
+        yield node, text
+
+
+@kernel_detector("nki_mutable_not_returned", older)
+def mutable_not_returned(module: Module, kernel: Kernel, flow: Flow) -> Reports:
+    returned = _returned_names(flow)
+    if returned is None:
+        return
+    args = kernel.node.args
+    for parameter in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+        if parameter.annotation is None or parameter.arg in returned:
+            continue
+        if "mutable_tensor" in source_of(module, parameter.annotation):
             text = (
-                f"{name} is an argument, which a kernel may only read: declare it "
-                f"nt.mutable_tensor and return it, or write to an output of its own."
+                f"{parameter.arg} is declared mutable and no return names it: what the kernel "
+                f"writes to it is part of its result."
             )
-            yield finding_at(module, kernel, node, text)
-
-
-@detector("nki_mutable_not_returned")
-def mutable_not_returned(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        returned = _returned_names(flow)
-        if returned is None:
-            continue
-        args = kernel.node.args
-        for parameter in (*args.posonlyargs, *args.args, *args.kwonlyargs):
-            if parameter.annotation is None or parameter.arg in returned:
-                continue
-            if "mutable_tensor" in source_of(module, parameter.annotation):
-                text = (
-                    f"{parameter.arg} is declared mutable and no return names it: what the kernel "
-                    f"writes to it is part of its result."
-                )
-                yield finding_at(module, kernel, parameter.annotation, text)
+            yield parameter.annotation, text
 
 
 def _returned_names(flow: Flow) -> set[str] | None:
@@ -120,12 +117,10 @@ def _returned(flow: Flow) -> Iterator[tuple[ast.Name, Fact]]:
                 yield part, flow.fact(part)
 
 
-@detector("nki_output_not_written")
-def output_not_written(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        if not _always_fails(kernel.node.body):
-            for node, text in _not_written(flow):
-                yield finding_at(module, kernel, node, text)
+@kernel_detector("nki_output_not_written", older)
+def output_not_written(module: Module, kernel: Kernel, flow: Flow) -> Reports:
+    if not _always_fails(kernel.node.body):
+        yield from _not_written(flow)
 
 
 def _always_fails(body: list[ast.stmt]) -> bool:
@@ -177,23 +172,22 @@ def shared_hbm_in_loop(module: Module, flow: Flow) -> Reports:
             yield call.node, text
 
 
-@detector("nki_returned_buffer")
-def returned_buffer(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    for kernel, flow in older(module):
-        if _is_called(module, kernel) or not _is_plain_jit(module, kernel):
-            continue
-        if _is_simulated(kernel):
-            continue
-        for name, fact in _returned(flow):
-            where = _ON_CHIP.get(fact.buffer or "") if fact.kind is Kind.TENSOR else None
-            if fact.kind is Kind.TILE and fact.node is not None:
-                where = "SBUF or PSUM"
-            if where is not None:
-                text = (
-                    f"{name.id} lives in {where}, whose contents end with the kernel: store it to "
-                    f"a tensor in nl.shared_hbm and return that."
-                )
-                yield finding_at(module, kernel, name, text)
+@kernel_detector("nki_returned_buffer", older)
+def returned_buffer(module: Module, kernel: Kernel, flow: Flow) -> Reports:
+    if _is_called(module, kernel) or not _is_plain_jit(module, kernel):
+        return
+    if _is_simulated(kernel):
+        return
+    for name, fact in _returned(flow):
+        where = _ON_CHIP.get(fact.buffer or "") if fact.kind is Kind.TENSOR else None
+        if fact.kind is Kind.TILE and fact.node is not None:
+            where = "SBUF or PSUM"
+        if where is not None:
+            text = (
+                f"{name.id} lives in {where}, whose contents end with the kernel: store it to "
+                f"a tensor in nl.shared_hbm and return that."
+            )
+            yield name, text
 
 
 def _is_simulated(kernel: Kernel) -> bool:
