@@ -6,7 +6,7 @@ from itertools import chain
 
 from tilewright.analysis.detectors.host_code.diagnostics import is_diagnostic, is_without_launch
 from tilewright.analysis.detectors.host_code.facts import is_measuring, times_launches
-from tilewright.analysis.detectors.host_code.read_backs import COPIES_BACK, ReadBack, read_backs
+from tilewright.analysis.detectors.host_code.read_backs import ReadBack, read_backs
 from tilewright.analysis.detectors.host_code.read_sizes import (
     is_limit_of_launch,
     is_only_checked,
@@ -37,9 +37,7 @@ def device_host_sync(module: Module, context: AnalysisContext) -> Iterator[Findi
         if not is_measuring(host) and not times_launches(node):
             calls = [launch.node for launch in launches]
             yield from _synchronizations(module, node, launches)
-            for place, finding in chain(
-                _read_backs(module, node, launches), _further_read_backs(module, host, launches)
-            ):
+            for place, finding in _read_backs(module, host, launches):
                 if not is_without_launch(node, place, calls):
                     yield finding
 
@@ -90,27 +88,6 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _statements(inner)
 
 
-def _read_backs(
-    module: Module, node: ast.FunctionDef, launches: list[Launch]
-) -> Iterator[tuple[ast.expr, Finding]]:
-    """Each read, or the call of the helper that reads, with what is found of it."""
-    for call in nodes_like(node, ast.Call):
-        what = _read_back(module, call, launches)
-        if what is None or is_diagnostic(module, node, call):
-            continue
-        if not is_size(module, node, call):
-            is_wanted = _is_wanted(module, node, call, launches)
-            yield (
-                call,
-                Finding(
-                    module.index.range_of(call),
-                    _sentence(what + COPIES_BACK, is_wanted),
-                    launches[0].kernel,
-                    severity=_ADVICE if is_wanted else None,
-                ),
-            )
-
-
 def _sentence(text: str, is_wanted: bool) -> str:
     """What is said of a read, with what is not known where the host may need the value."""
     return text.removesuffix(".") + _NEEDED if is_wanted else text
@@ -141,22 +118,19 @@ def _is_returned(function: ast.FunctionDef, call: ast.Call) -> bool:
     return False
 
 
-def _further_read_backs(
+def _read_backs(
     module: Module, host: str, launches: list[Launch]
 ) -> Iterator[tuple[ast.expr, Finding]]:
-    """Reads of what follows from a tensor of the launch, in conditions, and in helpers."""
+    """Each read, or the call of the helper that reads, with what is found of it."""
     node = module.host_functions[host]
-    for read in read_backs(module, host_graph_of(module, host)):
+    for read in chain(_own_reads(module, node, launches), _further_reads(module, host, launches)):
         if _looks_for_faults(module, node, read):
             continue
         if isinstance(read.node, ast.Call) and not read.is_condition:
-            is_old = read.call is None and _read_back(module, read.node, launches) is not None
             reader = node if read.helper is None else read.helper
             # A whole list is more than a size.
             may_be_size = read.helper is None or read.what != ".tolist()"
-            if is_old or (
-                may_be_size and not read.is_repeated and is_size(module, reader, read.node)
-            ):
+            if may_be_size and not read.is_repeated and is_size(module, reader, read.node):
                 continue
         related: tuple[Related, ...] = ()
         is_result = read.helper is None and _is_wanted(module, node, read.node, launches)
@@ -174,6 +148,27 @@ def _further_read_backs(
                 severity=None if read.is_read and not is_result else _ADVICE,
             ),
         )
+
+
+def _own_reads(module: Module, node: ast.FunctionDef, launches: list[Launch]) -> Iterator[ReadBack]:
+    """Reads of the very tensors that launches are given."""
+    for call in nodes_like(node, ast.Call):
+        what = _read_back(module, call, launches)
+        if what is not None:
+            yield ReadBack(call, what)
+
+
+def _further_reads(module: Module, host: str, launches: list[Launch]) -> Iterator[ReadBack]:
+    """Reads of what follows from a tensor of the launch, in conditions, and in helpers."""
+    for read in read_backs(module, host_graph_of(module, host)):
+        is_own = (
+            isinstance(read.node, ast.Call)
+            and not read.is_condition
+            and read.call is None
+            and _read_back(module, read.node, launches) is not None
+        )
+        if not is_own:
+            yield read
 
 
 def _looks_for_faults(module: Module, node: ast.FunctionDef, read: ReadBack) -> bool:
