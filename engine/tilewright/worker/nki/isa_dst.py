@@ -55,7 +55,12 @@ def _refuse(more: dict[str, Any]) -> None:
         running().stop("unsupported", f"the simulator has no perf_mode={more['perf_mode']!r}")
 
 
-def _target(launch: Launch, dst: Any, places: tuple[str, ...] = ("SBUF", "PSUM")) -> Reference:
+def _target(
+    dst: Any, more: dict[str, Any], places: tuple[str, ...] = ("SBUF", "PSUM")
+) -> Reference:
+    """What an instruction writes, unless the simulator does not know its further arguments."""
+    _refuse(more)
+    launch = running()
     if not isinstance(dst, Tile):
         launch.stop("argument", f"dst is a tile, not {type(dst).__name__}")
     if dst.buffer not in places:
@@ -65,10 +70,6 @@ def _target(launch: Launch, dst: Any, places: tuple[str, ...] = ("SBUF", "PSUM")
     part = dst.part()
     assignments.check_start(launch, part, "dst")
     return part
-
-
-def _assign_into(target: Reference, result: Tensor) -> None:
-    assignments.assign_tile(target, result)
 
 
 def _writing(instruction: Callable[..., Tensor]) -> Callable[..., None]:
@@ -82,8 +83,8 @@ def _writing(instruction: Callable[..., Tensor]) -> Callable[..., None]:
     def write(dst: Any, *given: Any, **options: Any) -> None:
         if len(given) > len(order):
             raise TypeError(f"{instruction.__name__}() takes dst and {len(order)} arguments")
-        _refuse({name: value for name, value in options.items() if name not in order})
-        target = _target(running(), dst)
+        more = {name: value for name, value in options.items() if name not in order}
+        target = _target(dst, more)
         named = {name: value for name, value in options.items() if name in takes}
         result = instruction(
             **dict(zip(order, given, strict=False)), **{**named, "dtype": target.dtype}
@@ -109,10 +110,9 @@ tensor_tensor_scan = _writing(isa.tensor_tensor_scan)
 
 
 def memset(dst: Any, value: Any, **more: Any) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
+    target = _target(dst, more)
     made = vector_engine.memset(target.shape, value, target.dtype, engine=more.get("engine"))
-    _assign_into(target, made)
+    assignments.assign_tile(target, made)
 
 
 def dma_copy(dst: Any, src: Any, dst_rmw_op: Any = None, oob_mode: Any = None, **more: Any) -> None:
@@ -145,10 +145,8 @@ def nc_matmul(
     **more: Any,
 ) -> None:
     """``dst (+)= stationary.T @ moving``: by default what was written before is added to."""
-    _refuse(more)
-    launch = running()
-    target = _target(launch, dst, ("PSUM",))
-    _check_bank(launch, target)
+    target = _target(dst, more, ("PSUM",))
+    _check_bank(running(), target)
     adds = accumulate if accumulate is not None else _is_written(target)
     dtype = target.dtype if is_transpose else None
     product = products.nc_matmul(stationary, moving, None, is_transpose, dtype)
@@ -193,20 +191,17 @@ def _check_bank(launch: Launch, target: Reference) -> None:
 
 
 def nc_transpose(dst: Any, data: Any, **more: Any) -> None:
-    _refuse(more)
-    launch = running()
-    target = _target(launch, dst)
+    target = _target(dst, more)
     by = getattr(more.get("engine"), "name", "") or (
         "vector" if target.buffer == "SBUF" else "tensor"
     )
     if by == "tensor" and target.buffer != "PSUM":
-        launch.stop("memory", "the tensor engine writes a transpose to PSUM")
-    _assign_into(target, products.nc_transpose(data, by, target.dtype))
+        running().stop("memory", "the tensor engine writes a transpose to PSUM")
+    assignments.assign_tile(target, products.nc_transpose(data, by, target.dtype))
 
 
 def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, **more: Any) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
+    target = _target(dst, more)
     if functions.name_of(op) == "add":
         for same, other in ((data1, data2), (data2, data1)):
             if _is(target, same) and isinstance(other, Tile):
@@ -215,7 +210,7 @@ def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, **more: Any) -> Non
     result = elementwise.tensor_tensor(
         data1, data2, op, dtype=target.dtype, engine=more.get("engine")
     )
-    _assign_into(target, result)
+    assignments.assign_tile(target, result)
 
 
 def _is(target: Reference, tile: Any) -> bool:
@@ -232,8 +227,7 @@ def _is(target: Reference, tile: Any) -> bool:
 def tensor_copy_predicated(
     dst: Any, src: Any, predicate: Any, reverse_pred: bool = False, **more: Any
 ) -> None:
-    _refuse(more)
-    _target(running(), dst)
+    _target(dst, more)
     vector_engine.tensor_copy_predicated(src, dst, predicate, reverse_pred)
 
 
@@ -245,11 +239,11 @@ def _pattern(pattern: Any, offset: int, multiplier: int, partitions: int) -> Ind
 
 
 def iota(dst: Any, pattern: Any, offset: int = 0, channel_multiplier: int = 0, **more: Any) -> None:
-    _refuse(more)
-    target = _target(running(), dst)
+    target = _target(dst, more)
     index = _pattern(pattern, offset, channel_multiplier, target.shape[0])
     numbers = index.values().reshape(target.shape)
-    _assign_into(target, vector_engine.constant_tile("nki.isa.iota", numbers, target.dtype))
+    made = vector_engine.constant_tile("nki.isa.iota", numbers, target.dtype)
+    assignments.assign_tile(target, made)
 
 
 def affine_select(
@@ -263,9 +257,8 @@ def affine_select(
     **more: Any,
 ) -> None:
     """Keeps the elements where the pattern compares with zero; ``greater_equal`` by default."""
-    _refuse(more)
+    target = _target(dst, more)
     launch = running()
-    target = _target(launch, dst)
     if on_true_tile.buffer == "PSUM":
         launch.stop("memory", "nisa.affine_select runs on GpSimd, which does not reach PSUM")
     index = _pattern(pattern, offset, channel_multiplier, on_true_tile.shape[0])
@@ -277,15 +270,14 @@ def affine_select(
     result = vector_engine.select_by(
         "nki.isa.affine_select", np.asarray(kept), on_true_tile, on_false_value, target.dtype
     )
-    _assign_into(target, result)
+    assignments.assign_tile(target, result)
 
 
 def exponential(
     dst: Any, src: Any, max_value: Any = 0.0, reduce_res: Any = None, **more: Any
 ) -> None:
     """``exp(src - max_value)``, perhaps with its sums along the free axes."""
-    _refuse(more)
-    target = _target(running(), dst)
+    target = _target(dst, more)
     steps = [(_named("subtract"), max_value, False)]
     shifted = elementwise.tensor_scalar(src, steps, op="nki.isa.exponential")
     raised = elementwise.unary("nki.isa.exponential", "exp", shifted, target.dtype)
@@ -293,8 +285,8 @@ def exponential(
         total = elementwise.reduce_tile("nki.isa.exponential", "add", raised, tuple(
             range(1, raised.ndim)
         ))  # fmt: skip
-        _assign_into(reduce_res.part(), total)
-    _assign_into(target, raised)
+        assignments.assign_tile(reduce_res.part(), total)
+    assignments.assign_tile(target, raised)
 
 
 class _named:  # noqa: N801 (a name where an instruction takes a function)
@@ -306,9 +298,8 @@ def tensor_scalar_cumulative(
     dst: Any, src: Any, op0: Any, op1: Any, imm0: Any, imm1: Any = None, **more: Any
 ) -> None:
     """``r[i] = op1(op0(src[i], imm0), r[i - 1])`` along the free axis, from ``imm1``."""
-    _refuse(more)
+    target = _target(dst, more)
     launch = running()
-    target = _target(launch, dst)
     found = values(src)
     name0 = elementwise.function_name(launch, op0, functions.BINARY, "tensor_scalar_cumulative")
     name1 = elementwise.function_name(launch, op1, functions.BINARY, "tensor_scalar_cumulative")
