@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from tilewright.analysis.detectors.chips import chip_of
 from tilewright.analysis.detectors.common import TL, constants_at, triton_kernels
+from tilewright.analysis.detectors.program_counts import stated_axes
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -75,12 +76,10 @@ def _is_other_constexpr(start: Value, step: Value) -> bool:
 
 def _literal_programs(module: Module, launch: Launch) -> tuple[int, str] | None:
     """The literal number of programs of a 1-D grid, alone or as the limit in ``min``."""
-    grid = resolve(module, launch, launch.grid)
-    if isinstance(grid, ast.Lambda):
-        grid = grid.body
-    if not isinstance(grid, ast.Tuple | ast.List) or len(grid.elts) != 1:
+    axes = stated_axes(module, launch)
+    if axes is None or len(axes) != 1:
         return None
-    count = resolve(module, launch, grid.elts[0])
+    count = resolve(module, launch, axes[0])
     if isinstance(count, ast.Call) and module.names.resolve(count.func) == "min":
         known = [(n, _number(module, launch, n)) for n in count.args]
         if sum(number is not None for _, number in known) != 1:

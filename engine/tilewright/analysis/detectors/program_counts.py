@@ -11,14 +11,18 @@ _BOUNDED = ("multi_processor_count", "num_sm", "nsm", "sm_count", "num_cu", "spl
 _UNBOUNDED = frozenset({"cdiv", "len", "numel", "size", "max", "prod", "int", "stride", "dim"})
 
 
-def grid_extents(module: Module, launch: Launch) -> tuple[ast.expr, ...]:
-    """The expressions of a launch's grid, one for each axis; () where it is no tuple."""
+def stated_axes(module: Module, launch: Launch) -> list[ast.expr] | None:
+    """What a launch's grid states for each axis; None where it is no tuple."""
     grid = resolve(module, launch, launch.grid)
     if isinstance(grid, ast.Lambda):
         grid = grid.body
-    if not isinstance(grid, ast.Tuple | ast.List):
-        return ()
-    return tuple(resolve(module, launch, extent) for extent in grid.elts)
+    return grid.elts if isinstance(grid, ast.Tuple | ast.List) else None
+
+
+def grid_extents(module: Module, launch: Launch) -> tuple[ast.expr, ...]:
+    """The expressions of a launch's grid, one for each axis; () where it is no tuple."""
+    axes = stated_axes(module, launch) or ()
+    return tuple(resolve(module, launch, extent) for extent in axes)
 
 
 def is_one_program(module: Module, launch: Launch) -> bool:

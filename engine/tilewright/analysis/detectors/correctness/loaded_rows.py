@@ -1,12 +1,12 @@
 """Rows that a loaded index selects, and bounds of elements, in 32 bits where the file shows that
 64 are needed."""
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.analysis.detectors.correctness.element_types import holds_int32
 from tilewright.analysis.detectors.correctness.masks import additive_parts, upper_bounds
+from tilewright.analysis.detectors.correctness.narrow_offsets import stated_node
 from tilewright.analysis.model import Finding
 from tilewright.analysis.row_factors import factors_of_rows, widened_factors
 from tilewright.analysis.values import Access, Flow, Value, reached, walk
@@ -42,7 +42,7 @@ def narrow_rows(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]
         reason = _reason(module, kernel, flow, row, others, is_wide, free)
         if reason:
             yield Finding(
-                module.index.range_of(_node(flow, row.access, row.product)),
+                module.index.range_of(stated_node(flow, row.access, row.product)),
                 f"{reason}, and this product is computed in 32 bits: for {row.access.base} of "
                 "2**31 elements or more it wraps.",
                 kernel.name,
@@ -134,11 +134,3 @@ def _table_of(flow: Flow, loaded: Value) -> str | None:
 
 def _is_wide(value: Value) -> bool:
     return value.op == "cast" and value.detail in WIDE_TYPES
-
-
-def _node(flow: Flow, access: Access, product: Value) -> ast.expr:
-    """The product where the access states it itself, or the access."""
-    for node in ast.walk(access.node):
-        if isinstance(node, ast.BinOp) and flow.values.get(node) is product:
-            return node
-    return access.node

@@ -47,8 +47,9 @@ def _is_index(value: Value) -> bool:
 
 def additive_parts(pointer: Value) -> Iterator[Value]:
     """Addends of an address and the factors of each, axes left aside; nothing that is loaded."""
-    return (v for v in values_within(pointer, _is_sum) if v.op not in ("expand", "cast"))
+    return (v for v in values_within(pointer, is_sum) if v.op not in ("expand", "cast"))
 
 
-def _is_sum(value: Value) -> bool:
+def is_sum(value: Value) -> bool:
+    """Whether it is summed or multiplied, or has an axis or a type more."""
     return value.op in ("expand", "cast") or value.is_binary("Add", "Mult")

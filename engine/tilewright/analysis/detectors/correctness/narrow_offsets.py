@@ -73,7 +73,7 @@ def _narrow(
             reason = "The kernel widens another loaded index and not the one of this product"
         if inner is not None and reason:
             yield Finding(
-                module.index.range_of(_node(flow, access, inner)),
+                module.index.range_of(stated_node(flow, access, inner)),
                 f"{reason}, which is computed in 32 bits: for {access.base} of 2**31 elements or "
                 "more it wraps.",
                 kernel.name,
@@ -227,7 +227,7 @@ def _is_of_tiles(access: Access) -> bool:
     return access.base is not None and "arange" in access.pointer.operations
 
 
-def _node(flow: Flow, access: Access, product: Value) -> ast.expr:
+def stated_node(flow: Flow, access: Access, product: Value) -> ast.expr:
     """The product where the access states it itself, or the access."""
     for node in ast.walk(access.node):
         if isinstance(node, ast.BinOp) and flow.values.get(node) is product:

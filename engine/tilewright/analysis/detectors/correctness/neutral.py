@@ -7,7 +7,7 @@ from enum import Enum
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.correctness.divisibility import states_divisibility
 from tilewright.analysis.detectors.correctness.lanes import masking_terms, reduced_axis
-from tilewright.analysis.detectors.correctness.masks import terms, unexpanded, upper_bounds
+from tilewright.analysis.detectors.correctness.masks import is_sum, terms, unexpanded, upper_bounds
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Tiles, tiles_of
@@ -139,17 +139,13 @@ def _is_lane_by_lane(value: Value) -> bool:
 def _leaves_lanes_out(module: Module, kernel: Kernel, term: Value) -> bool:
     """Whether a condition is ``index < bound`` with a bound that is not the tile's own extent."""
     for index, bound in upper_bounds(term):
-        extents = [v.operands[1] for v in values_within(index, _is_sum) if v.op == "arange"]
+        extents = [v.operands[1] for v in values_within(index, is_sum) if v.op == "arange"]
         if len(extents) != 1 or extents[0] is bound:
             return False
         if extents[0].op == "const" and bound.op == "const":
             return False
         return not _are_one_argument(module, kernel, extents[0], bound)
     return False
-
-
-def _is_sum(value: Value) -> bool:
-    return value.op in ("expand", "cast") or value.is_binary("Add", "Mult")
 
 
 def _are_one_argument(module: Module, kernel: Kernel, one: Value, two: Value) -> bool:

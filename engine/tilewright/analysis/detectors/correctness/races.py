@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.correctness.counterexamples import shared
+from tilewright.analysis.detectors.program_counts import stated_axes
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
@@ -157,16 +158,12 @@ def _is_single(module: Module, kernel: Kernel, context: AnalysisContext, axis: i
 
 def one_along(module: Module, launch: Launch, axis: int) -> bool:
     """Whether a grid has no such axis, or 1 there: as it states, or as the host asserts."""
-    grid = resolve(module, launch, launch.grid)
-    if isinstance(grid, ast.Lambda):
-        grid = grid.body
-    if not isinstance(grid, ast.Tuple | ast.List):
+    axes = stated_axes(module, launch)
+    if axes is None or any(isinstance(part, ast.Starred) for part in axes):
         return False
-    if any(isinstance(part, ast.Starred) for part in grid.elts):
-        return False
-    if axis >= len(grid.elts):
+    if axis >= len(axes):
         return True
-    part = grid.elts[axis]
+    part = axes[axis]
     forms = (part, resolve(module, launch, part))
     return any(_is_one(form) or _is_one_block(module, launch, form) for form in forms) or any(
         _demands_one(statement, ast.dump(part)) for statement in before_launch(module, launch)

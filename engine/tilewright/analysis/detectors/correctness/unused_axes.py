@@ -4,12 +4,12 @@ import ast
 
 from tilewright.analysis.detectors.common import decorators_known, triton_kernels
 from tilewright.analysis.detectors.correctness.races import one_along
+from tilewright.analysis.detectors.program_counts import stated_axes
 from tilewright.analysis.detectors.registry import Reports, kernel_detector
 from tilewright.analysis.expressions import PURE_BUILTINS
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import Related
 from tilewright.analysis.values import Flow
-from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
 _AXES = 3
@@ -84,14 +84,10 @@ def _own_axes(flow: Flow) -> set[int] | None:
 
 def _unused(module: Module, launch: Launch, used: set[int]) -> tuple[int, ast.expr] | None:
     """An axis, with its count of programs, that nothing distinguishes."""
-    grid = resolve(module, launch, launch.grid)
-    if isinstance(grid, ast.Lambda):
-        grid = grid.body
-    if not isinstance(grid, ast.Tuple | ast.List):
+    axes = stated_axes(module, launch)
+    if axes is None or any(isinstance(part, ast.Starred) for part in axes):
         return None
-    if any(isinstance(part, ast.Starred) for part in grid.elts):
-        return None
-    for axis, count in enumerate(grid.elts[:_AXES]):
+    for axis, count in enumerate(axes[:_AXES]):
         if axis not in used and not one_along(module, launch, axis):
             return axis, count
     return None

@@ -10,7 +10,7 @@ from tilewright.analysis.detectors.common import nki_kernels, source_of
 from tilewright.analysis.detectors.registry import Reports as Reports
 from tilewright.analysis.detectors.registry import kernel_detector
 from tilewright.analysis.model import Related
-from tilewright.analysis.nki import Flow, Kind, Memory, Operation, Storage, View, nki_flow
+from tilewright.analysis.nki import Flow, Kind, Operation, Storage, View, nki_flow
 from tilewright.analysis.nki.catalogue import ISA, NL
 from tilewright.analysis.nki.flavour import flavour_of
 from tilewright.analysis.nki.model import Loop, Mask, Origin
@@ -192,11 +192,6 @@ def only_use(flow: Flow, view: View) -> Operation | None:
     """The one operation that reads a tensor, if there is one."""
     reads = reads_of(flow).get(view.storage, ())
     return reads[0] if len(reads) == 1 else None
-
-
-def on_chip(view: View) -> bool:
-    """Whether a tile lies in SBUF or PSUM for sure."""
-    return view.memory in (Memory.SBUF, Memory.PSUM)
 
 
 def is_top_level(flow: Flow) -> bool:

@@ -12,7 +12,6 @@ from tilewright.analysis.detectors.nki.kernels import (
     full_dims,
     interpreted,
     nki_detector,
-    on_chip,
     shown,
 )
 from tilewright.analysis.detectors.registry import detector
@@ -133,7 +132,7 @@ def too_many_dimensions(module: Module, flow: Flow) -> Reports:
 
 def _rank(flow: Flow, view: View) -> int:
     sides = dims(flow, view)
-    if sides is None or not on_chip(view) or view.indices is None:
+    if sides is None or not view.storage.on_chip or view.indices is None:
         return 0
     if any(index.kind is IndexKind.ARRAY for index in view.indices):
         return 0

@@ -11,7 +11,6 @@ from tilewright.analysis.detectors.nki.kernels import (
     is_top_level,
     nki_detector,
     older,
-    on_chip,
     shown,
 )
 from tilewright.analysis.nki import Flow, Memory, Operation, View
@@ -38,14 +37,14 @@ def wrong_memory(module: Module, flow: Flow) -> Reports:
 def _moved(module: Module, operation: Operation) -> str | None:
     if operation.name == NL + "load":
         view = operation.operands.get("src")
-        if view is not None and on_chip(view):
+        if view is not None and view.storage.on_chip:
             return (
                 f"{shown(module, view)} is in {view.memory} already; nl.load reads HBM, "
                 f"nl.copy copies tiles."
             )
     if operation.name == NL + "store":
         view = operation.operands.get("dst")
-        if view is not None and on_chip(view):
+        if view is not None and view.storage.on_chip:
             return (
                 f"{shown(module, view)} is in {view.memory}; nl.store writes to HBM, and a tile "
                 f"is assigned to."
@@ -111,7 +110,7 @@ def _psum(operation: Operation) -> str | None:
 def block_dimension_unindexed(module: Module, flow: Flow) -> Reports:
     for operation in (*computing(flow), *_stores(flow)):
         for view in operation.operands.values():
-            if view.blocks and on_chip(view) and view.indices is not None:
+            if view.blocks and view.storage.on_chip and view.indices is not None:
                 text = (
                     f"{shown(module, view)} still has {view.blocks} dimension(s) before its "
                     f"partition; an instruction takes one tile, so index them first."
@@ -138,6 +137,6 @@ def missing_index(module: Module, flow: Flow) -> Reports:
 
 
 def _lacks(view: View) -> bool:
-    if not view.missing or view.indices is None or not on_chip(view):
+    if not view.missing or view.indices is None or not view.storage.on_chip:
         return False
     return any(index.kind is IndexKind.ARRAY for index in view.indices)

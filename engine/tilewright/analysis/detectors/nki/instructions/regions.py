@@ -7,7 +7,6 @@ from tilewright.analysis.detectors.nki.kernels import (
     computing,
     full_dims,
     nki_detector,
-    on_chip,
     shown,
 )
 from tilewright.analysis.nki import Affine, Flow, Index, Mask, Operation, View
@@ -84,7 +83,7 @@ def start_partition(module: Module, flow: Flow) -> Reports:
 def _misplaced(module: Module, flow: Flow, view: View) -> str | None:
     index = partition_index(view)
     sides = full_dims(flow, view)
-    if index is None or sides is None or not on_chip(view) or view.blocks:
+    if index is None or sides is None or not view.storage.on_chip or view.blocks:
         return None
     if index.kind not in (IndexKind.SLICE, IndexKind.ARRAY):
         return None

@@ -10,7 +10,6 @@ from tilewright.analysis.detectors.nki.kernels import (
     dims,
     is_loop_running,
     nki_detector,
-    on_chip,
     reads_of,
     results_of,
     same_mask,
@@ -35,7 +34,7 @@ def loads(flow: Flow) -> Iterator[tuple[Operation, View]]:
         if operation.name not in _LOADS or source is None or source.memory is not Memory.HBM:
             continue
         target = operation.operands.get("dst")
-        if operation.name == NL + "load" or (target is not None and on_chip(target)):
+        if operation.name == NL + "load" or (target is not None and target.storage.on_chip):
             yield operation, source
 
 
@@ -223,7 +222,7 @@ def stored_tile(flow: Flow, operation: Operation) -> tuple[str, View, Operation]
         return None
     here = store.loops == operation.loops and store.branches == operation.branches
     alike = kept.indices == source.indices and same_mask(store.mask, operation.mask)
-    whole = value.indices == () and on_chip(value) and value.memory is Memory.SBUF
+    whole = value.indices == () and value.storage.on_chip and value.memory is Memory.SBUF
     return (node.id, value, store) if here and alike and whole else None
 
 
