@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.tiles import ONE, ZERO, Polynomial
+from tilewright.analysis.tiles.affine import divided
 from tilewright.analysis.values import Value, ValueTable
 from tilewright.python_syntax import is_name
 from tilewright.source.constants import Evaluator, Undecidable
@@ -118,7 +119,7 @@ class HostSizes:
         """A quotient or the like of two sizes; one and the same for the same sizes."""
         if one.number is not None and two.number is not None and two.number != 0:
             return Polynomial.from_value(_ROUNDED[name](one.number, two.number))
-        exact = _exact_quotient(one, two) if name in ("cdiv", "floordiv", "mod") else None
+        exact = divided(one, two) if name in ("cdiv", "floordiv", "mod") else None
         if exact is not None:
             return ZERO if name == "mod" else exact
         key = (name, one, two)
@@ -371,27 +372,6 @@ def _power(op: ast.operator, base: int | None, exponent: int | None) -> Polynomi
     if base is None or exponent is None or not 0 <= exponent < _BITS or abs(base) >> _BITS:
         return None
     return Polynomial.from_value(base << exponent if isinstance(op, ast.LShift) else base**exponent)
-
-
-def _exact_quotient(one: Polynomial, two: Polynomial) -> Polynomial | None:
-    """``one / two`` where each term of ``one`` is a multiple of ``two``, which has one term."""
-    if len(two.monomials) != 1:
-        return None
-    ((factors, number),) = two
-    total = ZERO
-    for own, coefficient in one:
-        left = list(own)
-        for factor in factors:
-            if factor not in left:
-                return None
-            left.remove(factor)
-        if coefficient % number:
-            return None
-        term = Polynomial.from_value(coefficient // number)
-        for factor in left:
-            term = term * Polynomial.from_value(factor)
-        total = total + term
-    return total
 
 
 def _product(sizes: Sequence[Polynomial]) -> Polynomial:

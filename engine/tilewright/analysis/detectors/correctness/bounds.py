@@ -1,7 +1,7 @@
 """Detectors of accesses that leave their tensor."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
@@ -393,15 +393,10 @@ def _callers(module: Module, kernel: Kernel) -> list[Kernel]:
 
 def _is_padded(module: Module, host: ast.FunctionDef, argument: ast.expr) -> bool:
     """Whether anything that the argument is made from was given a rounded extent."""
-    pending, seen = [argument], set[str]()
-    while pending:
-        for node in ast.walk(pending.pop()):
-            if isinstance(node, ast.Call) and _rounds_up(module, host, node):
-                return True
-            if isinstance(node, ast.Name) and node.id not in seen:
-                seen.add(node.id)
-                pending += _values_of(host, node.id)
-    return False
+    return any(
+        isinstance(node, ast.Call) and _rounds_up(module, host, node)
+        for node in _made_from(host, [argument])
+    )
 
 
 def _rounds_up(module: Module, host: ast.FunctionDef, call: ast.Call) -> bool:
@@ -410,15 +405,18 @@ def _rounds_up(module: Module, host: ast.FunctionDef, call: ast.Call) -> bool:
     is_method = isinstance(call.func, ast.Attribute) and call.func.attr in _NEW
     if not (is_method or module.names.is_call(call, *_MADE)) or not call.args:
         return False
-    pending, seen = list(call.args), set[str]()
+    return any(map(_is_rounded, _made_from(host, call.args)))
+
+
+def _made_from(host: ast.FunctionDef, expressions: Sequence[ast.expr]) -> Iterator[ast.AST]:
+    """The parts of expressions, and of all that their names are given in a function."""
+    pending, seen = list(expressions), set[str]()
     while pending:
         for node in ast.walk(pending.pop()):
-            if _is_rounded(node):
-                return True
+            yield node
             if isinstance(node, ast.Name) and node.id not in seen:
                 seen.add(node.id)
                 pending += _values_of(host, node.id)
-    return False
 
 
 def _is_rounded(node: ast.AST) -> bool:
