@@ -16,7 +16,7 @@ from tilewright.analysis.detectors.host_code.facts import (
     spans_the_problem,
     stated_dtype,
 )
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import (
@@ -302,20 +302,17 @@ def _is_number(node: ast.expr, number: int) -> bool:
     )
 
 
-@detector("fusion_replaces_vendor")
-def fusion_replaces_vendor(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("fusion_replaces_vendor", triton_kernels)
+def fusion_replaces_vendor(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A matrix product with nothing fused to it: what the vendor's library does best."""
-    for kernel, flow in triton_kernels(module):
-        dot = _plain_product(flow)
-        if dot is not None and module.launches_of(kernel.name):
-            yield Finding(
-                kernel.name_range,
-                f"{kernel.name} is a plain matrix product: nothing but a conversion happens "
-                "between the sum and the store, so it competes with the vendor's tuned library "
-                "and fuses nothing.",
-                kernel.name,
-                related=(Related("the product", module.index.range_of(dot)),),
-            )
+    dot = _plain_product(flow)
+    if dot is not None and module.launches_of(kernel.name):
+        text = (
+            f"{kernel.name} is a plain matrix product: nothing but a conversion happens "
+            "between the sum and the store, so it competes with the vendor's tuned library "
+            "and fuses nothing."
+        )
+        yield kernel.name_range, text, (Related("the product", module.index.range_of(dot)),)
 
 
 def _plain_product(flow: Flow) -> ast.Call | None:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.source.model import Kernel, Language, Module
+from tilewright.source.text import Range
 
 
 class Scope(Enum):
@@ -20,7 +21,7 @@ class Scope(Enum):
 
 Detector = Callable[[Module, AnalysisContext], Iterator[Finding]]
 
-_Place = ast.expr | ast.stmt | ast.keyword
+_Place = Range | ast.expr | ast.stmt | ast.keyword
 Reports = Iterator[tuple[_Place, str] | tuple[_Place, str, Sequence[Related]]]
 """Places of a kernel, the sentence on each, and places that belong to it."""
 
@@ -72,7 +73,7 @@ def kernel_detector(
         def find(module: Module, context: AnalysisContext) -> Iterator[Finding]:
             for kernel, flow in kernels(module):
                 for node, text, *related in function(module, kernel, flow):
-                    where = module.index.range_of(node)
+                    where = node if isinstance(node, Range) else module.index.range_of(node)
                     yield Finding(where, text, kernel.name, tuple(*related))
 
         return function

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import decorators_known, triton_kernels
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.detectors.registry import Reports, kernel_detector
+from tilewright.analysis.model import Related
 from tilewright.analysis.values import Flow
 from tilewright.source.host import before_launch, bound_names
 from tilewright.source.model import Kernel, Launch, Module
@@ -13,26 +13,20 @@ from tilewright.source.model import Kernel, Launch, Module
 _FAILS = "the launch raises an error"
 
 
-@detector("launch_arguments")
-def launch_arguments(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("launch_arguments", triton_kernels)
+def launch_arguments(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """Arguments of a launch, or of a call, that are missing, too many, unknown or given twice."""
-    for kernel, flow in triton_kernels(module):
-        yield from _misfit_calls(module, kernel, flow)
-        if not _is_signature_known(module, kernel):
-            continue
-        for launch in module.launches_of(kernel.name):
-            if launch.is_certain and isinstance(launch.node.func, ast.Subscript):
-                message = _misfit(kernel, launch) or _given_twice(module, launch)
-                if message is not None:
-                    yield Finding(
-                        module.index.range_of(launch.node.func),
-                        message,
-                        kernel.name,
-                        related=(Related("parameters", kernel.name_range),),
-                    )
+    yield from _misfit_calls(module, flow)
+    if not _is_signature_known(module, kernel):
+        return
+    for launch in module.launches_of(kernel.name):
+        if launch.is_certain and isinstance(launch.node.func, ast.Subscript):
+            message = _misfit(kernel, launch) or _given_twice(module, launch)
+            if message is not None:
+                yield launch.node.func, message, (Related("parameters", kernel.name_range),)
 
 
-def _misfit_calls(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
+def _misfit_calls(module: Module, flow: Flow) -> Reports:
     """Calls of the file's helpers with too few arguments, too many, or unknown ones."""
     for node, value, _ in flow.placed:
         source = flow.sources.get(value)
@@ -42,8 +36,7 @@ def _misfit_calls(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Findin
             continue
         message = _misfit_call(helper, node)
         if message is not None and not (source and source.is_method) and not module.problems:
-            related = (Related("parameters", helper.name_range),)
-            yield Finding(module.index.range_of(node), message, kernel.name, related)
+            yield node, message, (Related("parameters", helper.name_range),)
 
 
 def _misfit_call(helper: Kernel, node: ast.Call) -> str | None:

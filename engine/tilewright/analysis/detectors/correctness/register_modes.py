@@ -4,8 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import decorators_known, triton_kernels
-from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.values import Flow
 from tilewright.knowledge.base import all_constraints
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.text import Range
@@ -58,23 +59,21 @@ def _option_values(module: Module, kernel: Kernel) -> Iterator[tuple[str, Range]
                 yield str(given), module.index.range_of(keyword.value)
 
 
-@detector("grf_mode_unused")
-def grf_mode_unused(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("grf_mode_unused", triton_kernels)
+def grf_mode_unused(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A register mode that is a parameter's default and that no caller passes."""
-    for kernel, _ in triton_kernels(module):
-        parameter = kernel.parameter(_OPTION)
-        launches = module.launches_of(kernel.name)
-        if parameter is None or parameter.default is None or not launches:
-            continue
-        if not decorators_known(module, kernel) or _is_tuned(kernel):
-            continue
-        if all(_leaves_out(launch) for launch in launches):
-            yield Finding(
-                parameter.range,
-                f"No launch passes {_OPTION}, and its default {parameter.default} is a constant in "
-                "the kernel that the compiler's options never see.",
-                kernel.name,
-            )
+    parameter = kernel.parameter(_OPTION)
+    launches = module.launches_of(kernel.name)
+    if parameter is None or parameter.default is None or not launches:
+        return
+    if not decorators_known(module, kernel) or _is_tuned(kernel):
+        return
+    if all(_leaves_out(launch) for launch in launches):
+        text = (
+            f"No launch passes {_OPTION}, and its default {parameter.default} is a constant in "
+            "the kernel that the compiler's options never see."
+        )
+        yield parameter.range, text
 
 
 def _is_tuned(kernel: Kernel) -> bool:

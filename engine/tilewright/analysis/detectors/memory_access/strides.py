@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
-from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.detectors.registry import Reports, kernel_detector
+from tilewright.analysis.model import Related
 from tilewright.analysis.values import Flow, walk
 from tilewright.source.host import provably_stride_one
 from tilewright.source.model import Kernel, Module, Parameter
@@ -18,30 +18,26 @@ _INTEGERS = frozenset(
 ) | {"int", "i32", "i64", "u32", "u64", "tl.int32", "tl.int64"}
 
 
-@detector("stride_one_runtime")
-def stride_one_runtime(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+@kernel_detector("stride_one_runtime", triton_kernels)
+def stride_one_runtime(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A stride that is 1 at every launch and that the JIT may not fold."""
-    for kernel, flow in triton_kernels(module):
-        launches = module.launches_of(kernel.name)
-        hidden = _not_folded(module, kernel) if launches else {}
-        if not hidden:
+    launches = module.launches_of(kernel.name)
+    hidden = _not_folded(module, kernel) if launches else {}
+    if not hidden:
+        return
+    factors = _address_factors(flow)
+    for parameter in kernel.parameters:
+        why = hidden.get(parameter.name)
+        if why is None or parameter.is_constexpr or parameter.name not in factors:
             continue
-        factors = _address_factors(flow)
-        for parameter in kernel.parameters:
-            why = hidden.get(parameter.name)
-            if why is None or parameter.is_constexpr or parameter.name not in factors:
-                continue
-            if all(provably_stride_one(module, launch, parameter.name) for launch in launches):
-                yield Finding(
-                    parameter.range,
-                    f"{parameter.name} is 1 at every launch in this file, but {why} keeps the JIT "
-                    "from folding it, so neighbours in the tile are no neighbours to the compiler.",
-                    kernel.name,
-                    related=tuple(
-                        Related("1 here", module.index.range_of(launch.arguments[parameter.name]))
-                        for launch in launches
-                    ),
-                )
+        if all(provably_stride_one(module, launch, parameter.name) for launch in launches):
+            text = (
+                f"{parameter.name} is 1 at every launch in this file, but {why} keeps the JIT "
+                "from folding it, so neighbours in the tile are no neighbours to the compiler."
+            )
+            given = [launch.arguments[parameter.name] for launch in launches]
+            places = [Related("1 here", module.index.range_of(node)) for node in given]
+            yield parameter.range, text, places
 
 
 def _not_folded(module: Module, kernel: Kernel) -> dict[str, str]:
