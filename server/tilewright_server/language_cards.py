@@ -9,7 +9,6 @@ from tilewright.figures import kibibytes
 from tilewright.hardware.model import Chip
 from tilewright.knowledge.api import Presence, Version, language_api
 from tilewright.knowledge.language_notes import (
-    Argument,
     LanguageNote,
     OptionNote,
     arguments_of,
@@ -280,9 +279,3 @@ def size_phrase(use: TileUse, values: Mapping[str, object]) -> str:
         return f" {use.dtype}" if use.dtype else ""
     sides = " × ".join(map(str, extents))
     return f" = {sides} {use.dtype or 'of 16 bits'}, {kibibytes(size)}"
-
-
-def keyword_documentation(note: LanguageNote | None, argument: Argument) -> str:
-    """The values that a parameter takes; empty where they are not listed."""
-    values = note.values.get(argument.name, ()) if note is not None else ()
-    return f"One of {', '.join(values)}." if values else ""

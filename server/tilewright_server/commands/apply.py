@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from tilewright.evaluation.model import text_hash
 from tilewright.evaluation.surroundings import (
     changed_around,
@@ -12,7 +10,7 @@ from tilewright.evaluation.surroundings import (
     wide_roots_of,
 )
 from tilewright.source import parse_module
-from tilewright_server.commands.arguments import read_arguments
+from tilewright_server.commands.arguments import Arguments, read_arguments
 from tilewright_server.commands.jobs import refuse
 from tilewright_server.edits import Evidence, workspace_edit
 from tilewright_server.jobs.run_record import RunRecord
@@ -26,10 +24,8 @@ _NOT_COMPARED = "Of an older run it is not known whether the imported files are 
 _NO_SPEC = "nor on which spec it ran"
 
 
-class CandidateArguments(BaseModel):
+class CandidateArguments(Arguments):
     """``candidate`` is its id in the run's tree."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: str
     candidate: str

@@ -8,13 +8,17 @@ from pygls.exceptions import JsonRpcInvalidParams
 from tilewright_server.settings import TargetText
 
 
-class OptimizeArguments(BaseModel):
+class Arguments(BaseModel):
+    """What a command takes; an unknown name is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class OptimizeArguments(Arguments):
     """``version`` is the document's version that was seen; None to take what is there now.
 
     ``target`` None asks the person, or takes the default where they cannot be asked.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
     version: int | None = None
@@ -22,79 +26,56 @@ class OptimizeArguments(BaseModel):
     kernel: str | None = None
 
 
-class FileArguments(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class FileArguments(Arguments):
     uri: str
 
 
-class ProfileArguments(BaseModel):
+class ProfileArguments(Arguments):
     """``kernel`` says where the click was; the whole file is profiled."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
     target: TargetText | None = None
     kernel: str | None = None
 
 
-class CertificateArguments(BaseModel):
+class CertificateArguments(Arguments):
     """``certificate`` is its file's name; None takes the kernel's, or the first of the document."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
     kernel: str | None = None
     certificate: str | None = None
 
 
-class CompareArguments(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class KernelArguments(Arguments):
+    """``kernel`` is what is compared, or what the spec is to be for."""
 
     uri: str
     kernel: str
 
 
-class SpecArguments(BaseModel):
-    """``kernel`` is what the spec is to be for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    uri: str
-    kernel: str
-
-
-class CaptureArguments(BaseModel):
+class CaptureArguments(Arguments):
     """``command`` is what is run, as it would be typed; None asks the person."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uri: str
     command: str | None = None
 
 
-class ExplainArguments(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class ExplainArguments(Arguments):
     issue: str
 
 
-class CancelArguments(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class CancelArguments(Arguments):
     job: str
 
 
-class RunTextArguments(BaseModel):
+class RunTextArguments(Arguments):
     """``candidate`` is its id in the run's tree; None takes the text as it was sent."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: str
     candidate: str | None = None
 
 
-A = TypeVar("A", bound=BaseModel)
+A = TypeVar("A", bound=Arguments)
 
 
 def read_arguments(kind: type[A], arguments: tuple[Any, ...]) -> A:

@@ -15,8 +15,8 @@ from tilewright_server.certificate_pages import Rule, certificate_page, relative
 from tilewright_server.certificates import SUFFIX
 from tilewright_server.commands.arguments import (
     CertificateArguments,
-    CompareArguments,
     ExplainArguments,
+    KernelArguments,
     read_arguments,
 )
 from tilewright_server.commands.jobs import NO_CERTIFICATE, refuse, runnable
@@ -28,7 +28,7 @@ from tilewright_server.snapshot import Snapshot
 
 async def compare_command(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     """Show a kernel's chips side by side; those it was not compiled for are compiled first."""
-    wanted = read_arguments(CompareArguments, arguments)
+    wanted = read_arguments(KernelArguments, arguments)
     snapshot = runnable(server, wanted.uri)
     if not isinstance(snapshot, Snapshot):
         return snapshot

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from pygls import uris
 
-from tilewright_server.commands.arguments import read_arguments
+from tilewright_server.commands.arguments import Arguments, read_arguments
 from tilewright_server.commands.jobs import refuse
 from tilewright_server.jobs.engine_job import environment
 from tilewright_server.jobs.local_gpu import ask_engine
@@ -19,10 +19,8 @@ from tilewright_server.server import TilewrightServer
 logger = logging.getLogger(__name__)
 
 
-class RecordArguments(BaseModel):
+class RecordArguments(Arguments):
     """``record`` is the run's id in the engine's store."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     record: str = Field(pattern=r"^\w+$")
 

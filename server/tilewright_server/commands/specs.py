@@ -8,7 +8,7 @@ from pygls import uris
 
 from tilewright.errors import InputError
 from tilewright.textfile import utf8_text
-from tilewright_server.commands.arguments import FileArguments, SpecArguments, read_arguments
+from tilewright_server.commands.arguments import FileArguments, KernelArguments, read_arguments
 from tilewright_server.commands.jobs import refuse
 from tilewright_server.lines import LineTable
 from tilewright_server.positions import Encoding
@@ -23,7 +23,7 @@ async def add_spec(server: TilewrightServer, *arguments: Any) -> dict[str, Any]:
     from tilewright.problems.gaps import GAP
     from tilewright.signatures.spec_draft import NoDraft, spec_draft
 
-    wanted = read_arguments(SpecArguments, arguments)
+    wanted = read_arguments(KernelArguments, arguments)
     snapshot = server.snapshot(wanted.uri)
     if snapshot is None or snapshot.path is None or snapshot.cell is not None:
         return refuse(server, "a spec lies next to a Python file that is saved and open")
