@@ -21,7 +21,7 @@ from tilewright.source.cursor import (
 )
 from tilewright.source.model import Kernel, Module, NkiFlavour
 from tilewright_server.language_cards import Surroundings, nki_card, signature, spelled
-from tilewright_server.language_places import CONFIG, dotted_name, launched_kernel
+from tilewright_server.language_places import config_call, dotted_name, launched_kernel
 from tilewright_server.launch_choices import block_sizes, option_values
 
 _LANGUAGE = "triton.language"
@@ -112,7 +112,7 @@ def completions(request: Request) -> list[Item]:
     if cursor.in_comment:
         return []
     launch = launched_kernel(request.module, cursor.call)
-    config = _is_config(request.module, cursor.call)
+    config = config_call(request.module, cursor) is not None
     if cursor.in_text:
         return list(_in_text(request, config, launch))
     if not (request.in_kernel or launch is not None or config):
@@ -127,10 +127,6 @@ def completions(request: Request) -> list[Item]:
         return list(_launch(request, launch))
     found = list(_arguments(request))
     return found if _is_value(cursor) and found else [*found, *_constants(request)]
-
-
-def _is_config(module: Module, call: OpenCall | None) -> bool:
-    return call is not None and dotted_name(module, call.callee) == CONFIG
 
 
 def _is_value(cursor: Cursor) -> bool:

@@ -63,7 +63,7 @@ def cost_table(
     choices = sorted({int(one) for one in offered if one.isdigit()} | {current})
     head = f"| {name} | by its size | compiled for {chip.id} | time |\n|---|---|---|---|"
     rows = [
-        f"| {f'**{one}**' if one == current else one} | {_by_size(name, one, values, cost, chip)} "
+        f"| {f'**{one}**' if one == current else one} | {_by_size(name, one, cost, chip)} "
         f"| {_compiled(_report(name, one, values, chip, known.compiled))} "
         f"| {_time(name, one, values, chip, known)} |"
         for one in choices
@@ -76,9 +76,7 @@ def _value(name: str, values: Mapping[str, object], chip: Chip) -> int:
     return warps_of(values) if name == "num_warps" else stages_of(values, chip)
 
 
-def _by_size(
-    name: str, value: int, values: Mapping[str, object], cost: TileCost | None, chip: Chip
-) -> str:
+def _by_size(name: str, value: int, cost: TileCost | None, chip: Chip) -> str:
     """What follows from the extents of tiles alone."""
     if name == "num_warps":
         threads = value * chip.warp_size

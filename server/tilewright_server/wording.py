@@ -93,14 +93,12 @@ def lacking_launch(
     return f"{do}: {needs}"
 
 
-def facts_phrase(facts: ProfileFacts, *, limits: bool = False, compiles: bool = True) -> str:
+def facts_phrase(facts: ProfileFacts, *, limits: bool = False) -> str:
     """The same where the target is named already; with the chip's ``limits`` where known."""
     nothing = facts.compiled is None and facts.correct is None and facts.time is None
     if nothing and facts.notes and facts.correct_why in ("", facts.notes[-1]):
         return facts.notes[-1]
-    parts = [_correct_phrase(facts), _time_phrase(facts)]
-    if compiles:
-        parts.insert(0, _compile_phrase(facts, limits))
+    parts = (_compile_phrase(facts, limits), _correct_phrase(facts), _time_phrase(facts))
     return " · ".join(parts)
 
 

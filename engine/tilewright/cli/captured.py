@@ -17,10 +17,6 @@ from tilewright.errors import InputError
 from tilewright.problems.loading import find_problem, load_problem
 from tilewright.problems.model import Problem
 
-CAPTURED_HELP = (
-    "Folder of captured launches to run on. Default without a spec: .tilewright/launches."
-)
-
 
 def found_in(captures: Captures, path: Path) -> Found:
     """Captured launches of a file; kernels edited since are named on standard error."""

@@ -17,8 +17,9 @@ from tilewright.checking.remarks import insisting
 from tilewright.checking.sarif import sarif
 from tilewright.checking.walk import files_to_check
 from tilewright.cli.boundary import Faults
-from tilewright.cli.check import CheckFormat, end
+from tilewright.cli.check import AsCheckFormat, CheckFormat, end
 from tilewright.cli.inputs import read_source
+from tilewright.cli.options import PathStdin
 from tilewright.cli.output import OUT, emit_json
 from tilewright.errors import InputError
 from tilewright.textfile import one_line
@@ -44,13 +45,8 @@ def certificates(
         str | None,
         typer.Option(metavar="REVISION", help="Only files changed since this git revision."),
     ] = None,
-    stdin: Annotated[
-        bool,
-        typer.Option("--stdin", help="Read the text from standard input; the path is its name."),
-    ] = False,
-    form: Annotated[
-        CheckFormat, typer.Option("--format", help="text, json, github or sarif.")
-    ] = CheckFormat.TEXT,
+    stdin: PathStdin = False,
+    form: AsCheckFormat = CheckFormat.TEXT,
 ) -> None:
     """List kernels with their certificates.
 

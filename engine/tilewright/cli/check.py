@@ -36,6 +36,7 @@ from tilewright.checking.versions import installed_triton, parse_version
 from tilewright.cli.boundary import Faults, OwnFaultError
 from tilewright.cli.captured import found_in
 from tilewright.cli.inputs import read_sources, sources_of, target_of, write_source
+from tilewright.cli.options import PathStdin
 from tilewright.cli.output import ERR, OUT, Exit, emit_json
 from tilewright.collection import set_aside
 from tilewright.errors import InputError
@@ -53,10 +54,10 @@ class CheckFormat(StrEnum):
     SARIF = "sarif"
 
 
-_Paths = Annotated[list[Path], typer.Argument(help="Python files, notebooks, or folders of them.")]
-_Stdin = Annotated[
-    bool, typer.Option("--stdin", help="Read the text from standard input; the path is its name.")
+AsCheckFormat = Annotated[
+    CheckFormat, typer.Option("--format", help="text, json, github or sarif.")
 ]
+_Paths = Annotated[list[Path], typer.Argument(help="Python files, notebooks, or folders of them.")]
 _Captured = Annotated[
     Path | None, typer.Option(help="Folder of captured launches; gives shapes and types.")
 ]
@@ -80,9 +81,7 @@ def check(
         str | None,
         typer.Option(help="Triton version, e.g. 3.9. Default: the project's, else the installed."),
     ] = None,
-    form: Annotated[
-        CheckFormat, typer.Option("--format", help="text, json, github or sarif.")
-    ] = CheckFormat.TEXT,
+    form: AsCheckFormat = CheckFormat.TEXT,
     select: Annotated[list[str] | None, typer.Option(help=f"Report only these. {_Names}")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help=f"Do not report these. {_Names}")] = None,
     fix: Annotated[
@@ -97,7 +96,7 @@ def check(
     captured: _Captured = None,
     compiled: _Compiled = None,
     executed: _Executed = False,
-    stdin: _Stdin = False,
+    stdin: PathStdin = False,
 ) -> None:
     """Report issues in kernels from their source.
 

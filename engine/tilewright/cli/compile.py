@@ -14,6 +14,7 @@ from tilewright.cli.compile_options import how_many, launches_of, say_rest, vari
 from tilewright.cli.compile_stages import show_stage
 from tilewright.cli.compile_tables import as_data, compared, report_table
 from tilewright.cli.compile_versions import Side, pairs, side_of, unpaired
+from tilewright.cli.options import LaunchSpec
 from tilewright.cli.output import OUT, AsFormat, Exit, Format, emit_json, working
 from tilewright.errors import InputError
 from tilewright.inspection.variants import Launches, Variant, compiled
@@ -28,9 +29,7 @@ _NOT_TOGETHER = "--emit, --lines and --compare each show something else; give on
 def compile_kernels(
     file: Annotated[str, typer.Argument(help="FILE or FILE::KERNEL.")],
     target: Annotated[str | None, typer.Option(help="Chip, e.g. cuda:90 or hip:gfx942.")] = None,
-    problem: Annotated[
-        Path | None, typer.Option(help="Spec with the launches. Default: the one next to FILE.")
-    ] = None,
+    problem: LaunchSpec = None,
     captured: Annotated[
         Path | None, typer.Option(help="Folder of captured launches to use instead of a spec.")
     ] = None,

@@ -18,16 +18,13 @@ from tilewright.executed.search import Tried
 from tilewright.scratch import scratch_folder
 
 
-def with_executed(checked: Checked, path: Path, rules: Rules, far: str = "") -> Checked:
-    """A checked file with what running it shows; what cannot be run is said and left out.
-
-    ``far`` is how far the whole check is, for who watches a terminal.
-    """
+def with_executed(checked: Checked, path: Path, rules: Rules) -> Checked:
+    """A checked file with what running it shows; what cannot be run is said and left out."""
     module = checked.module
     if not has_triton_kernels(checked, path, "run"):
         return checked
     try:
-        with working(f"running {path}{far}"), scratch_folder() as scratch:
+        with working(f"running {path}"), scratch_folder() as scratch:
             placed = place_source(path, module.text, scratch / "executed")
             with device_for(INTERPRETER, None) as device:
                 found = all_tried(module, str(placed), device)

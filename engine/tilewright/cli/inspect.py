@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.cli.inputs import read_source, target_of
+from tilewright.cli.options import FileStdin
 from tilewright.cli.output import OUT, AsStream, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.devices.model import INTERPRETER
@@ -30,9 +31,7 @@ from tilewright.targets.model import STAGES, Target
 def inspect(
     file: Annotated[str, typer.Argument(help="FILE or FILE::KERNEL.")],
     target: Annotated[list[str], typer.Option(help="Chip to compile for; may be repeated.")],
-    stdin: Annotated[
-        bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
-    ] = False,
+    stdin: FileStdin = False,
     emit: Annotated[
         str | None, typer.Option(help="Print this compiler stage of one kernel for one target.")
     ] = None,

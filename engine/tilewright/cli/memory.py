@@ -14,8 +14,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.cli.captured import CAPTURED_HELP, problem_for
+from tilewright.cli.captured import problem_for
 from tilewright.cli.inputs import read_source
+from tilewright.cli.options import Captured
 from tilewright.cli.output import ERR, OUT, AsFormat, Exit, Format, emit_json, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.target import target_for
@@ -257,7 +258,7 @@ def mine(
     problem: Annotated[
         Path | None, typer.Option(help="Spec to run on. Default: the one next to each file.")
     ] = None,
-    captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
+    captured: Captured = None,
     device: Annotated[str, typer.Option(help="auto, cuda:0, ssh://host, ...")] = "auto",
     target: Annotated[str | None, typer.Option(help="Chip. Default: the device's own.")] = None,
     budget: Annotated[

@@ -12,10 +12,11 @@ from tilewright.certificates.files import as_json as file_json
 from tilewright.certificates.model import CertificateFile, Edit
 from tilewright.checking.configuration import configuration_for
 from tilewright.cli import model_options
-from tilewright.cli.captured import CAPTURED_HELP, problem_for
+from tilewright.cli.captured import problem_for
 from tilewright.cli.certificate_output import keep
 from tilewright.cli.inputs import read_source, with_permissions, write_source
 from tilewright.cli.model_options import ModelOptions, limited_ensemble
+from tilewright.cli.options import Captured, DeviceName, FileStdin, ProblemSpec, ReportPath
 from tilewright.cli.output import ERR, OUT, AsStream, Exit, StreamFormat, answer, emit_event
 from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.session import device_for, stop_on_signal
@@ -53,12 +54,7 @@ from tilewright.strategies.present import (
 
 DEFAULT_BUDGET = 64
 _LONGEST_RATIONALE = 240
-_Spec = Annotated[Path | None, typer.Option(help="Spec to run on. Default: the one next to FILE.")]
 _Chip = Annotated[str | None, typer.Option(help="Chip to optimize for. Default: the device's own.")]
-_Device = Annotated[
-    str, typer.Option(help="auto, interpreter, neuron-sim, cuda:0, ssh://host, ray:auto, ...")
-]
-_Report = Annotated[Path | None, typer.Option(help="Write the run as an HTML page to this path.")]
 _Proof = Annotated[
     Path | None,
     typer.Option(help="Path for the certificate. Default with --write: next to FILE."),
@@ -80,10 +76,10 @@ _NOTE = (
 
 def optimize(
     file: Annotated[Path, typer.Argument(help="A Python file with Triton or NKI kernels.")],
-    problem: _Spec = None,
-    captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
+    problem: ProblemSpec = None,
+    captured: Captured = None,
     target: _Chip = None,
-    device: _Device = "auto",
+    device: DeviceName = "auto",
     budget: _Budget = None,
     strategy: _Strategy = None,
     model: model_options.Names = NONE,
@@ -97,10 +93,8 @@ def optimize(
     write: Annotated[bool, typer.Option("--write", help="Write the result into FILE.")] = False,
     certificate: _Proof = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print only the diff.")] = False,
-    stdin: Annotated[
-        bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
-    ] = False,
-    report: _Report = None,
+    stdin: FileStdin = False,
+    report: ReportPath = None,
     form: AsStream = StreamFormat.TEXT,
 ) -> None:
     """Optimize FILE's kernels and verify every edit.

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tilewright.cli.captured import CAPTURED_HELP, problem_for
+from tilewright.cli.captured import problem_for
 from tilewright.cli.inputs import read_source
+from tilewright.cli.options import Captured, DeviceName, FileStdin, ProblemSpec
 from tilewright.cli.output import OUT, AsStream, Exit, StreamFormat, answer, emit_event, working
 from tilewright.cli.session import device_for, stop_on_signal
 from tilewright.cli.target import target_for
@@ -22,21 +23,15 @@ from tilewright.source import parse_module
 
 def profile(
     file: Annotated[Path, typer.Argument(help="A Python file with Triton kernels.")],
-    problem: Annotated[
-        Path | None, typer.Option(help="Spec to run on. Default: the one next to FILE.")
-    ] = None,
-    captured: Annotated[Path | None, typer.Option(help=CAPTURED_HELP)] = None,
+    problem: ProblemSpec = None,
+    captured: Captured = None,
     target: Annotated[str | None, typer.Option(help="Chip to compile for.")] = None,
-    device: Annotated[
-        str, typer.Option(help="auto, interpreter, neuron-sim, cuda:0, ssh://host, ray:auto, ...")
-    ] = "auto",
+    device: DeviceName = "auto",
     counters: Annotated[
         bool,
         typer.Option(help="Read hardware counters (ncu, ...) where available; takes seconds."),
     ] = True,
-    stdin: Annotated[
-        bool, typer.Option("--stdin", help="Read the text from standard input; FILE is its name.")
-    ] = False,
+    stdin: FileStdin = False,
     form: AsStream = StreamFormat.TEXT,
 ) -> None:
     """Compile, check and time FILE's kernels, and report bottlenecks."""

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tilewright.cli.optimize import show_result
+from tilewright.cli.options import ReportPath
 from tilewright.cli.output import OUT, AsFormat, Exit, Format, emit_json
 from tilewright.cli.report_file import check_report, keep_report
 from tilewright.cli.runs import cost_words, gain_words, records
@@ -32,9 +32,7 @@ def show(
     trial: Annotated[
         int | None, typer.Option(min=1, help="Show one trial: rationale, diff, model call.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the run as an HTML page to this path.")
-    ] = None,
+    report: ReportPath = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Show a run: the tree of its trials, or one trial.

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tilewright.cli.compile_options import launches_of
 from tilewright.cli.inputs import target_of
+from tilewright.cli.options import LaunchSpec
 from tilewright.cli.output import ERR, OUT, AsFormat, Exit, Format, emit_json, working
 from tilewright.errors import InputError
 from tilewright.hardware.chips import chip
@@ -47,9 +48,7 @@ class _Order:
 def tune(
     file: Annotated[str, typer.Argument(help="FILE or FILE::KERNEL.")],
     target: Annotated[str, typer.Option(help="Chip, e.g. cuda:90.")],
-    problem: Annotated[
-        Path | None, typer.Option(help="Spec with the launches. Default: the one next to FILE.")
-    ] = None,
+    problem: LaunchSpec = None,
     space: Annotated[
         str,
         typer.Option(

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from tilewright.certificates.files import as_json as file_json
-from tilewright.cli.captured import CAPTURED_HELP, problem_for
+from tilewright.cli.captured import problem_for
 from tilewright.cli.certificate_output import keep
 from tilewright.cli.inputs import read_source
 from tilewright.cli.judging import Judged, Subject, judge
+from tilewright.cli.options import Captured, DeviceName
 from tilewright.cli.output import ERR, OUT, AsStream, Exit, StreamFormat, answer, working
 from tilewright.cli.recheck import Wanted, recheck
 from tilewright.cli.session import device_for, stop_on_signal
@@ -54,11 +55,7 @@ _Candidate = Annotated[
 _Problem = Annotated[
     Path | None, typer.Option(help="Spec to run on. Default: the one next to ORIGINAL.")
 ]
-_Captured = Annotated[Path | None, typer.Option(help=CAPTURED_HELP)]
 _Target = Annotated[str | None, typer.Option(help="Chip to compile for.")]
-_Device = Annotated[
-    str, typer.Option(help="auto, interpreter, neuron-sim, cuda:0, ssh://host, ray:auto, ...")
-]
 _Require = Annotated[
     Require | None,
     typer.Option(help="Required level. Default: faster on a device that can time, else correct."),
@@ -107,9 +104,9 @@ def verify(
     original: _Original = None,
     candidate: _Candidate = None,
     problem: _Problem = None,
-    captured: _Captured = None,
+    captured: Captured = None,
     target: _Target = None,
-    device: _Device = "auto",
+    device: DeviceName = "auto",
     require: _Require = None,
     certify: _Certify = False,
     certificate: _Place = None,

@@ -24,7 +24,7 @@ from tilewright.devices.service.places import ServiceError
 from tilewright.errors import TilewrightError
 from tilewright.home import home
 from tilewright.targets.cache import ReportCache, content_key
-from tilewright.worker.messages.envelope import Hello, Job
+from tilewright.worker.messages.envelope import Answer, Hello, Job
 from tilewright.worker.protocol import COMPILE_ONLY
 from tilewright.worker.sandbox.triton_cache import EMPTY, LAUNCHERS, LINKED
 
@@ -182,7 +182,7 @@ class WorkerClient:
             if not pending.done.wait(timeout_s + _GRACE_SECONDS):
                 return self._unanswered(job, time.monotonic() - start)
             if pending.answer is not None:
-                return _outcome(pending)
+                return outcome_of(pending.answer)
             if self._closed:
                 break
             message = self._fate(channel)
@@ -275,8 +275,8 @@ def _lost_outcome(message: str, seconds: float) -> JobOutcome[Any]:
     return JobOutcome(JobStatus.LOST, {}, message, seconds=seconds)
 
 
-def _outcome(pending: Pending) -> JobOutcome[Any]:
-    answer = pending.answer or {}
+def outcome_of(answer: Answer) -> JobOutcome[Any]:
+    """What a worker answered."""
     return JobOutcome(
         JobStatus(answer["status"]),
         answer.get("value") or {},

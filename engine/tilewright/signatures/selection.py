@@ -72,7 +72,7 @@ def _signatures(
     said = "" if chosen is not None else (found["refused"] or ["the worker gave no reason"])[0]
     said = without_folder(said, placed)
     launches = [load(LaunchFacts, launch) for launch in found["launches"]] or [guess.launch]
-    words = (*_words(guess, filled), *_about_configs(found, guess.config, configs))
+    words = (*_words(guess, filled), *_about_configs(found, configs))
     return [
         Signature(launch, Origin.INFERRED, words, said) for launch in launches[: configs or None]
     ]
@@ -88,7 +88,7 @@ def _words(guess: Guess, filled: Mapping[str, str]) -> tuple[str, ...]:
     return in_words(told)
 
 
-def _about_configs(found: Specialized, first: int, configs: int | None) -> tuple[str, ...]:
+def _about_configs(found: Specialized, configs: int | None) -> tuple[str, ...]:
     count = found.get("configs") or 0
     told = []
     if count > 1 and configs is not None and configs < count:

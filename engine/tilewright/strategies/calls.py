@@ -136,10 +136,6 @@ class Calls:
             if not isinstance(answer.error, ModelUnavailableError) or not self._others(place.role):
                 return answer
 
-    def ask_several(self, prompt: Prompt, place: Place, samples: Sequence[int]) -> list[Answer]:
-        """Ask for several replies to one prompt at the same time; they come in their order."""
-        return self.ask_each([prompt] * len(samples), place, samples)
-
     def ask_each(
         self,
         prompts: Sequence[Prompt],

@@ -202,7 +202,8 @@ class CoverProposer:
                 request.attempt(further.attempt)
                 place = Place(Role.OPTIMIZER, request.stage, further.attempt)
                 samples = range(1, self._calls.ensemble.samples)
-                further.answers.extend(self._calls.ask_several(further.prompt, place, samples))
+                prompts = [further.prompt] * len(samples)
+                further.answers.extend(self._calls.ask_each(prompts, place, samples))
         while further.answers:
             answer = further.answers.popleft()
             if self._is_reply(request.stage, answer):

@@ -8,6 +8,7 @@ import logging
 import time
 from typing import Any, TypedDict
 
+from tilewright.devices.client import outcome_of
 from tilewright.devices.cluster.bundles import ROOT, Bundles
 from tilewright.devices.model import JobOutcome, JobStatus, Value
 from tilewright.devices.remote.path_mapping import GoneError, PathMapping
@@ -110,10 +111,7 @@ class ActorClient:
             _LOG.warning("Ray restarted the actor of %s on %s", self.host, answer["host"])
             self.host = answer["host"]
         told = self._paths.names_left_out(self._paths.incoming(answer), self.host)
-        return JobOutcome(
-            JobStatus(told["status"]), told["value"], told["message"], told["output"],
-            float(told["seconds"]),
-        )  # fmt: skip
+        return outcome_of(told)
 
 
 def _lost_outcome(message: str, start: float) -> JobOutcome[Any]:
