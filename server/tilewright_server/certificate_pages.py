@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from tilewright.figures import kibibytes
 from tilewright_server.certificate_cards import certificate_title
-from tilewright_server.wording import attributed
+from tilewright_server.wording import attributed, sentence
 
 if TYPE_CHECKING:
     from tilewright.certificates.model import (
@@ -36,7 +36,7 @@ def certificate_page(proof: "KernelProof", rule: Rule, folder: Path) -> str:
     if state is None or proof.place is None:
         raise ValueError("a kernel without a certificate has no page")
     certificate, name = state.certificate, proof.kernel.name
-    parts = [f"# Certificate of {name}", _sentence(certificate_title(state, name))]
+    parts = [f"# Certificate of {name}", sentence(certificate_title(state, name))]
     if not state.is_current:
         changed = [f"- {change.text}" for change in state.of_kernel(name)]
         parts.append("**Not of the present text.** Since then:\n\n" + "\n".join(changed))
@@ -57,10 +57,6 @@ def certificate_page(proof: "KernelProof", rule: Rule, folder: Path) -> str:
 def relative(place: Path, folder: Path) -> str:
     """A link to a file from a page in a folder."""
     return quote(Path(os.path.relpath(place, folder)).as_posix())
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _section(title: str, lines: Iterator[str] | Sequence[str]) -> str:

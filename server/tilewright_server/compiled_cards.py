@@ -53,12 +53,13 @@ def short_compiled(facts: CompiledFacts, target: str) -> str:
     if len(reports) == 1:
         return f"{target}: {_figures(good[0])}{assumed}"
     refused = len(reports) - len(good)
-    parts = [f"{len(reports)} configurations", _range_of(good), _spilling(good)]
+    parts = [f"{len(reports)} configurations", registers_of(good), _spilling(good)]
     parts += [f"{refused} do not compile"] if refused else []
     return f"{target}: {', '.join(part for part in parts if part)}{assumed}"
 
 
-def _range_of(reports: Sequence[CompileReport]) -> str:
+def registers_of(reports: Sequence[CompileReport]) -> str:
+    """Of several launches, the fewest and the most; empty where they are not known."""
     counts = [report.registers for report in reports if report.registers is not None]
     if not counts:
         return ""
@@ -76,12 +77,7 @@ def _spilling(reports: Sequence[CompileReport]) -> str:
 
 def _figures(report: CompileReport) -> str:
     """Registers, spills, shared memory and occupancy, if known."""
-    parts = [f"{report.registers} registers"] if report.registers is not None else []
-    if report.spill_bytes is not None:
-        spilled = f"{report.spill_bytes} B spilled"
-        parts.append(spilled if report.spill_bytes else "no spills")
-    if report.shared_bytes is not None:
-        parts.append(f"{kibibytes(report.shared_bytes)} shared")
+    parts = wording.resources(report)
     found = occupancy_of(report)
     if found is not None:
         noun = "program" if found.programs == 1 else "programs"

@@ -318,5 +318,5 @@ def documentation(subject: str, version: Version | None) -> str:
         return ""
     limits = "\n".join(f"- {limit}" for limit in note.limits)
     short = "tl." + name.removeprefix(f"{_LANGUAGE}.")
-    call = f"```python\n{signature(name, short, version)}\n```" if note.takes is not None else ""
+    call = signature(name, short, version) if note.takes is not None else ""
     return "\n\n".join(part for part in (call, note.does, limits) if part)

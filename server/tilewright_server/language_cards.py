@@ -9,7 +9,6 @@ from tilewright.figures import kibibytes
 from tilewright.hardware.model import Chip
 from tilewright.knowledge.api import Presence, Version, language_api
 from tilewright.knowledge.language_notes import (
-    LanguageNote,
     OptionNote,
     arguments_of,
     language_note,
@@ -73,7 +72,7 @@ def name_card(dotted: str, written: str, here: str | None, around: Surroundings)
             if _is_of(one, short)
         ),
     ]
-    details = [*([_signature(dotted, written, note, around.version)] if note.takes else [])]
+    details = [*([signature(dotted, written, around.version)] if note.takes else [])]
     details += [_versions(presence)] if presence is not None else []
     return Card("\n\n".join(_joined(lines)), "\n\n".join([*details, rest.strip()]).strip())
 
@@ -127,13 +126,9 @@ def spelled(version: Version) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def _signature(dotted: str, written: str, note: LanguageNote, version: Version | None) -> str:
-    return f"```python\n{signature(dotted, written, version)}\n```"
-
-
 def signature(dotted: str, written: str, version: Version | None) -> str:
-    """``tl.load(pointer, mask=None)`` as a version takes it."""
-    return f"{written}({', '.join(map(str, arguments_of(dotted, version)))})"
+    """``tl.load(pointer, mask=None)`` as a version takes it, as a block of code."""
+    return f"```python\n{written}({', '.join(map(str, arguments_of(dotted, version)))})\n```"
 
 
 def nki_card(written: str, note: NkiNote) -> Card:

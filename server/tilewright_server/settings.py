@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
 
 from tilewright.targets.model import Target
 
@@ -38,14 +39,18 @@ class CompileRun(StrEnum):
     OFF = "off"
 
 
-class CompiledSettings(BaseModel):
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True
+    )
+
+
+class CompiledSettings(_Section):
     """What is compiled in the background, and when.
 
     Attributes:
         targets: chips to compile for; where there are none, what a profile would be for.
     """
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     run: CompileRun = CompileRun.OPEN_AND_SAVE
     targets: tuple[TargetText, ...] = ()
@@ -77,7 +82,7 @@ def _is_endpoint(url: str) -> str:
     return url
 
 
-class ModelSettings(BaseModel):
+class ModelSettings(_Section):
     """The language models that an optimization asks, and what it may spend on them.
 
     Attributes:
@@ -86,20 +91,16 @@ class ModelSettings(BaseModel):
         tries: the most tries for each stage.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
-
     names: tuple[Annotated[str, AfterValidator(_is_model)], ...] = ()
-    base_url: Annotated[str, AfterValidator(_is_endpoint)] | None = Field(
-        default=None, alias="baseUrl"
-    )
-    max_dollars: float | None = Field(default=None, gt=0, alias="maxDollars")
-    max_calls: int | None = Field(default=None, ge=1, alias="maxCalls")
-    max_minutes: float | None = Field(default=None, gt=0, alias="maxMinutes")
+    base_url: Annotated[str, AfterValidator(_is_endpoint)] | None = None
+    max_dollars: float | None = Field(default=None, gt=0)
+    max_calls: int | None = Field(default=None, ge=1)
+    max_minutes: float | None = Field(default=None, gt=0)
     tries: int | None = Field(default=None, ge=1)
     ask: Asking = Asking.REMOTE
 
 
-class Settings(BaseModel):
+class Settings(_Section):
     """Every setting with its default. Unknown ones are ignored: the client has some of its own.
 
     Attributes:
@@ -126,29 +127,27 @@ class Settings(BaseModel):
             Tilewright's home.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
-
     targets: tuple[TargetText, ...] = DEFAULT_TARGETS
     target: TargetText | None = None
-    file_targets: Mapping[str, TargetText] = Field(default={}, alias="fileTargets")
-    profile_on_save: bool = Field(default=True, alias="profileOnSave")
+    file_targets: Mapping[str, TargetText] = {}
+    profile_on_save: bool = True
     device: str = "auto"
     python: str | None = None
     budget: int | None = Field(default=None, ge=1)
     trusted: bool = True
-    diagnostics_in_hover: bool = Field(default=False, alias="diagnosticsInHover")
-    inlay_hints: bool = Field(default=True, alias="inlayHints")
-    inlay_shapes: bool = Field(default=True, alias="inlayShapes")
-    inlay_bytes: bool = Field(default=True, alias="inlayBytes")
-    inlay_spills: bool = Field(default=True, alias="inlaySpills")
-    semantic_tokens: bool = Field(default=True, alias="semanticTokens")
+    diagnostics_in_hover: bool = False
+    inlay_hints: bool = True
+    inlay_shapes: bool = True
+    inlay_bytes: bool = True
+    inlay_spills: bool = True
+    semantic_tokens: bool = True
     compiled: CompiledSettings = CompiledSettings()
     models: ModelSettings = ModelSettings()
-    model_dialog: bool = Field(default=False, alias="modelDialog")
-    assembly_view: bool = Field(default=False, alias="assemblyView")
-    diff_view: bool = Field(default=False, alias="diffView")
-    verify_fixes: bool = Field(default=True, alias="verifyFixes")
-    docs_url: str | None = Field(default=None, alias="docsUrl")
+    model_dialog: bool = False
+    assembly_view: bool = False
+    diff_view: bool = False
+    verify_fixes: bool = True
+    docs_url: str | None = None
 
     def page_of(self, issue_id: str) -> str | None:
         """Where an issue's page is found, if there are pages."""

@@ -27,16 +27,8 @@ def entry_place(problem: Problem, encoding: Encoding) -> types.Location | None:
     path = Path(problem.path)
     if path.suffix not in SPEC_SUFFIXES:
         return None
-    try:
-        table = LineTable(utf8_text(path, _LARGEST_SPEC))
-    except InputError:
-        return None
-    for row in range(table.count):
-        line = table.line(row)
-        found = re.match(rf"\s*entry\s*:.*?({re.escape(problem.entry.name)})\b", line)
-        if found is not None:
-            return _location(path, row, line, found.start(1), found.end(1), encoding)
-    return _location(path, 0, "", 0, 0, encoding)
+    pattern = rf"\s*entry\s*:.*?({re.escape(problem.entry.name)})\b"
+    return _first_match(path, pattern, _LARGEST_SPEC, encoding)
 
 
 def functions_of_spec(
@@ -49,20 +41,24 @@ def functions_of_spec(
     """
     named = re.search(r"^entry\s*:\s*([A-Za-z_]\w*)", text, re.MULTILINE)
     paths = dict.fromkeys((*_files(spec, text), *_in_trees(spec, namesakes)))
-    places = (_function(path, named[1] if named else None, encoding) for path in paths)
+    name = named[1] if named else r"[A-Za-z_]\w*"  # the first function or class
+    pattern = rf"(?:def|class)\s+({name})\b"
+    places = (_first_match(path, pattern, _LARGEST_FILE, encoding) for path in paths)
     return tuple(place for place in places if place is not None)
 
 
-def _function(path: Path, name: str | None, encoding: Encoding) -> types.Location | None:
-    """A function of a file, the first one without a name; the file's start where it has none."""
+def _first_match(
+    path: Path, pattern: str, largest: int, encoding: Encoding
+) -> types.Location | None:
+    """The group of the first line that matches; the file's start where none does."""
     try:
-        table = LineTable(utf8_text(path, _LARGEST_FILE))
+        table = LineTable(utf8_text(path, largest))
     except InputError:
         return None
     for row in range(table.count):
         line = table.line(row)
-        found = re.match(r"(?:def|class)\s+([A-Za-z_]\w*)", line)
-        if found and name in (None, found[1]):
+        found = re.match(pattern, line)
+        if found is not None:
             return _location(path, row, line, found.start(1), found.end(1), encoding)
     return _location(path, 0, "", 0, 0, encoding)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilewright.figures import detectable, kibibytes
 from tilewright.rewrites.model import Numerics, Rewrite
+from tilewright.targets.model import CompileReport
 from tilewright_server.ignoring import Scope
 from tilewright_server.kernel_facts import ProfileFacts, Timing
 
@@ -107,15 +108,18 @@ def _compile_phrase(facts: ProfileFacts, limits: bool) -> str:
         return "not compiled"
     if not facts.compiled:
         return "does not compile"
-    parts = []
-    if facts.registers is not None:
-        parts.append(f"{facts.registers} registers")
+    return ", ".join(resources(facts, limits=limits)) or "compiles"
+
+
+def resources(facts: ProfileFacts | CompileReport, *, limits: bool = False) -> list[str]:
+    """What a compiled kernel takes, as far as it is known."""
+    parts = [f"{facts.registers} registers"] if facts.registers is not None else []
     if facts.spill_bytes is not None:
         parts.append(f"{facts.spill_bytes} B spilled" if facts.spill_bytes else "no spills")
     if facts.shared_bytes is not None:
         limit = f" of {kibibytes(facts.shared_limit)}" if limits and facts.shared_limit else ""
         parts.append(f"{kibibytes(facts.shared_bytes)}{limit} shared")
-    return ", ".join(parts) or "compiles"
+    return parts
 
 
 def _correct_phrase(facts: ProfileFacts) -> str:

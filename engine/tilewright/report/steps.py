@@ -71,8 +71,7 @@ def _span(reports: Sequence[Json], key: str, unit: str, scale: int) -> str:
     values = sorted({r[key] for r in reports if r.get(key) is not None})
     if not values:
         return f"{unit} unknown"
-    low, high = values[0] / scale, values[-1] / scale
-    return f"{low:g} {unit}" if low == high else f"{low:g} to {high:g} {unit}"
+    return f"{span((values[0] / scale, values[-1] / scale))} {unit}"
 
 
 def _compared(data: Json) -> str:

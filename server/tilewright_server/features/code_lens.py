@@ -23,6 +23,7 @@ from tilewright_server.commands.names import (
     SHOW_CERTIFICATE,
     VERIFY,
 )
+from tilewright_server.compiled_cards import registers_of
 from tilewright_server.jobs.manager import JobKind
 from tilewright_server.kernel_facts import CompiledFacts, ProfileFacts
 from tilewright_server.last_good import HeldKernel
@@ -231,11 +232,8 @@ def _compiled_title(
     good = [report for report in reports if report.ok]
     if not good:
         return f"{target}: does not compile"
-    counts = [report.registers for report in good if report.registers is not None]
-    parts = []
-    if counts:
-        low, high = min(counts), max(counts)
-        parts.append(f"{low} registers" if low == high else f"{low} to {high} registers")
+    registers = registers_of(good)
+    parts = [registers] if registers else []
     spilled = [report.spill_bytes for report in good if report.spill_bytes is not None]
     worst = max(spilled, default=0)
     if spilled and (worst or not profiled):

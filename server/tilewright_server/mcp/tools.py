@@ -26,7 +26,6 @@ from tilewright_server.mcp.roots import Place, Roots
 
 _READ_LIMIT_S = 120.0
 _MOST_KEPT = 64
-_OPTIONS = ("problem", "target", "device")
 
 
 @dataclass
@@ -78,10 +77,15 @@ class Call:
         document: bool = False,
         limit_s: float | None = None,
     ) -> tuple[Mapping[str, Any], bool]:
-        """A command's result, and whether it is the best so far of one that was stopped."""
+        """A command's result, and whether it is the best so far of one that was stopped.
+
+        A ``text`` is handed over on standard input, which the command is told to read.
+        """
         limit = min(limit_s or self.limit_s, self.limit_s)
         if document:
             limit = min(limit, _READ_LIMIT_S)
+        if text is not None:
+            words += ("--stdin",)
         command = Command(words, place, text or "", document, not document, limit)
         finished = await self.engine.run(command, self.roots, self.progress)
         return finished.value, finished.stopped
@@ -111,17 +115,10 @@ class Call:
         return words
 
 
-_STDIN = "--stdin"
-
-
-def _stdin(text: str | None) -> list[str]:
-    return [] if text is None else [_STDIN]
-
-
 async def _check(call: Call, wanted: given.Check) -> CheckAnswer:
     place = await call.sources(wanted.path, wanted.text)
     chip = ["--target", wanted.target] if wanted.target else []
-    words = ("check", place.shown, *chip, *_stdin(wanted.text))
+    words = ("check", place.shown, *chip)
     value, _ = await call.run(*words, place=place, text=wanted.text, document=True)
     return shaping.check_answer(value)
 
@@ -137,7 +134,7 @@ async def _compile(call: Call, wanted: given.Compile) -> CompileAnswer:
         raise RefusedError("the path contains `::`, which separates a kernel's name; rename it")
     chips = [word for target in wanted.targets for word in ("--target", target)]
     value, _ = await call.run(
-        "inspect", place.shown, *chips, *_stdin(wanted.text),
+        "inspect", place.shown, *chips,
         place=place, text=wanted.text, limit_s=wanted.timeout_s,
     )  # fmt: skip
     return shaping.compile_answer(value)
@@ -151,7 +148,7 @@ async def _verify(call: Call, wanted: given.Verify) -> VerifyAnswer:
     if wanted.require is not None:
         words += ["--require", wanted.require.value]
     value, _ = await call.run(
-        *words, *_stdin(wanted.candidate_text), *await call.options(wanted),
+        *words, *await call.options(wanted),
         place=original, text=wanted.candidate_text, limit_s=wanted.timeout_s,
     )  # fmt: skip
     answer = shaping.verify_answer(value)
@@ -163,7 +160,7 @@ async def _profile(call: Call, wanted: given.Profile) -> ProfileAnswer:
     place = await call.subject(wanted.path, wanted.text)
     counters = "--counters" if wanted.counters else "--no-counters"
     value, _ = await call.run(
-        "profile", place.shown, counters, *_stdin(wanted.text), *await call.options(wanted),
+        "profile", place.shown, counters, *await call.options(wanted),
         place=place, text=wanted.text, limit_s=wanted.timeout_s,
     )  # fmt: skip
     return shaping.profile_answer(value)
@@ -173,7 +170,7 @@ async def _optimize(call: Call, wanted: given.Optimize) -> OptimizeAnswer:
     place = await call.subject(wanted.path, wanted.text)
     budget = ("--budget", str(wanted.budget), "--model", "none")
     value, stopped = await call.run(
-        "optimize", place.shown, *budget, *_stdin(wanted.text), *await call.options(wanted),
+        "optimize", place.shown, *budget, *await call.options(wanted),
         place=place, text=wanted.text, limit_s=wanted.timeout_s,
     )  # fmt: skip
     answer = shaping.optimize_answer(value, stopped=stopped)
@@ -192,7 +189,7 @@ async def _evidence(call: Call, wanted: given.Evidence) -> EvidenceAnswer:
     if wanted.repeat:
         return await _repeated(call, path, wanted)
     place = await call.sources(path, wanted.text)
-    words = ("certificates", place.shown, *_stdin(wanted.text))
+    words = ("certificates", place.shown)
     value, _ = await call.run(*words, place=place, text=wanted.text, document=True)
     return shaping.certificates_answer(value)
 
@@ -201,7 +198,7 @@ async def _repeated(call: Call, path: str, wanted: given.Evidence) -> EvidenceAn
     place = await call.subject(path, None)
     device = wanted.device or call.device
     value, _ = await call.run(
-        "verify", "--recheck", place.path, "--device", device, *_stdin(wanted.text),
+        "verify", "--recheck", place.path, "--device", device,
         place=place, text=wanted.text, limit_s=wanted.timeout_s,
     )  # fmt: skip
     return shaping.repeated_answer(value)
