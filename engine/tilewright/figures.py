@@ -40,6 +40,11 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 9.95 or value == 0 else f"{value:.1f} %"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 kernel``, ``3 kernels``; ``many`` where the plural is not the noun with an s."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 def lines(numbers: tuple[int, ...]) -> str:
     """ "line 4", "lines 4, 9 and 12"."""
     return f"line{'s' * (len(numbers) > 1)} {enumerated([*map(str, numbers)])}"

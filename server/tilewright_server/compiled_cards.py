@@ -5,7 +5,7 @@ from dataclasses import replace
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from tilewright.figures import kibibytes
+from tilewright.figures import counted, kibibytes
 from tilewright.source.model import Module
 from tilewright.targets.model import (
     Access,
@@ -80,9 +80,8 @@ def _figures(report: CompileReport) -> str:
     parts = wording.resources(report)
     found = occupancy_of(report)
     if found is not None:
-        noun = "program" if found.programs == 1 else "programs"
         limit = ", ".join(found.limited_by)
-        parts.append(f"{found.programs} {noun} a {found.unit} ({limit})")
+        parts.append(f"{counted(found.programs, 'program')} a {found.unit} ({limit})")
     return ", ".join(parts) or "compiles"
 
 
@@ -172,7 +171,7 @@ def _line_phrase(line: LineReport) -> str:
     if line.dots and not line.tensor:
         parts.append("a matrix product without tensor instructions")
     for count, noun in _counts(line):
-        parts += [f"{count} {noun}{'' if count == 1 else 's'}"] if count else []
+        parts += [counted(count, noun)] if count else []
     return "; ".join(parts)
 
 
@@ -190,13 +189,13 @@ def _counts(line: LineReport) -> tuple[tuple[int, str], ...]:
 def _access_phrase(access: Access) -> str:
     kind = access.kind.replace("_", " ")
     where = "" if access.space == "global" else f" ({access.space})"
-    noun = "access" if access.count == 1 else "accesses"
+    accesses = counted(access.count, "access", "accesses")
     if access.bits is None:
-        return f"{kind}{where}: {access.count} {noun} of a whole tile"
+        return f"{kind}{where}: {accesses} of a whole tile"
     wide = f"{_bytes(access.bits)} a thread"
     if access.best_bits is not None and access.best_bits > access.bits:
         wide += f", {_bytes(access.best_bits, unit=False)} possible"
-    return f"{kind}{where}: {wide}, {access.count} {noun}"
+    return f"{kind}{where}: {wide}, {accesses}"
 
 
 def _bytes(bits: int, *, unit: bool = True) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tilewright.analysis.tile_uses import Settings, TileUse, number, tile_cost
 from tilewright.analysis.tiles import spell_shape
-from tilewright.figures import kibibytes
+from tilewright.figures import counted, kibibytes
 from tilewright.hardware.model import Chip
 from tilewright.knowledge.api import Presence, Version, language_api
 from tilewright.knowledge.language_notes import (
@@ -236,7 +236,8 @@ def block_card(
     stated = values.get(name)
     is_known = settings is not None and stated is not None
     where = f" = {stated} in {settings.origin}" if settings is not None and is_known else ""
-    lines = [f"**{name}**{where} · extent of {_count(own)}"]
+    tiles = counted(len({use.name for use in own}), "tile")
+    lines = [f"**{name}**{where} · extent of {tiles}"]
     lines += [f"- {one}" for one in _tiles(own, values)]
     chip, cost = around.chip, tile_cost(uses, values, _ASSUMED_BYTES)
     if chip is not None and cost is not None and is_known:
@@ -248,11 +249,6 @@ def block_card(
     others = sorted({c for c in choices if isinstance(c, int)})
     details = f"Configurations use {', '.join(map(str, others))}." if len(others) > 1 else ""
     return Card("\n\n".join(_joined(lines)), details)
-
-
-def _count(own: Sequence[TileUse]) -> str:
-    names = {use.name for use in own}
-    return "1 tile" if len(names) == 1 else f"{len(names)} tiles"
 
 
 def _tiles(own: Sequence[TileUse], values: Mapping[str, object]) -> Iterator[str]:

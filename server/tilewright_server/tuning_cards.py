@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from tilewright.figures import time_text
+from tilewright.figures import counted, time_text
 from tilewright.hardware.model import Chip
 from tilewright.source.model import Autotune, Kernel, Module
 from tilewright_server.compiled_cards import report_figures
@@ -36,7 +36,7 @@ def here(
 def _jit(module: Module, kernel: Kernel) -> Iterator[str]:
     count = len(module.launches_of(kernel.name))
     launched = (
-        f"launched at {_number(count, 'place')} of this file" if count else "not launched here"
+        f"launched at {counted(count, 'place')} of this file" if count else "not launched here"
     )
     constants = ", ".join(f"`{name}`" for name in kernel.constexprs)
     each = f"; compiled for each combination of {constants}" if constants else ""
@@ -100,7 +100,3 @@ def _compiled_with(
         if all(known.get(name, value) == value for name, value in wanted.items()):
             return report_figures(compiled, report)
     return None
-
-
-def _number(count: int, noun: str) -> str:
-    return f"1 {noun}" if count == 1 else f"{count} {noun}s"

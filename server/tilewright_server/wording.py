@@ -6,7 +6,7 @@ from itertools import accumulate
 from textwrap import shorten
 from typing import Any
 
-from tilewright.figures import detectable, kibibytes
+from tilewright.figures import counted, detectable, kibibytes
 from tilewright.rewrites.model import Numerics, Rewrite
 from tilewright.targets.model import CompileReport
 from tilewright_server.ignoring import Scope
@@ -253,7 +253,7 @@ def cost(spent: Mapping[str, Any]) -> str:
         return ""
     dollars = spent.get("dollars")
     price = "cost not known" if dollars is None else f"${dollars:.2f}"
-    return f"{price} in {calls} {'call' if calls == 1 else 'calls'}" + (
+    return f"{price} in {counted(calls, 'call')}" + (
         f" and {cached} replies from the cache" if cached else ""
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import yaml
 
+from tilewright.figures import counted
 from tilewright.problems.nodes import SpecNode
 
 GAP = "FILL_IN"
@@ -14,7 +15,7 @@ def refuse_gaps(root: SpecNode) -> None:
     """Raises ProblemError at the first gap, with how many there are."""
     found = sorted({node.start_mark.line: node for node in _gaps(root.node, set())}.items())
     if found:
-        lines = "1 line" if len(found) == 1 else f"{len(found)} lines"
+        lines = counted(len(found), "line")
         node = SpecNode(found[0][1], root.path)
         node.fail(f"{lines} of this spec have {GAP} in the place of what only you know; this one")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from lsprotocol import types
 
 from tilewright.analysis.tile_uses import settings_at, tile_uses
-from tilewright.figures import kibibytes
+from tilewright.figures import counted, kibibytes
 from tilewright.source.model import Kernel, Language
 from tilewright.source.text import Range
 from tilewright_server.analysis_cache import Analysis
@@ -109,7 +109,7 @@ def _compiled(
             yield now, f"{min(wide)} B an access"
         spills = line.spill_loads + line.spill_stores
         if settings.inlay_spills and spills:
-            yield now, f"{spills} spill{'' if spills == 1 else 's'}"
+            yield now, counted(spills, "spill")
 
 
 def _hint(snapshot: Snapshot, hint: Hint) -> types.InlayHint:

@@ -16,6 +16,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.progress import Progress
 
+from tilewright.figures import counted
 from tilewright_server import wording
 from tilewright_server.context import ServerContext
 from tilewright_server.jobs.manager import Job, JobKind, JobState
@@ -161,8 +162,7 @@ def conclude(
         server.facts.fail(job.kind, snapshot, job.message)
     else:
         server.facts.forget_failure(job.kind, snapshot.uri)
-        noun = "kernel" if count == 1 else "kernels"
-        job.state, job.message = JobState.DONE, f"{count} {noun} {did}"
+        job.state, job.message = JobState.DONE, f"{counted(count, 'kernel')} {did}"
     server.refresh(snapshot.uri)
 
 

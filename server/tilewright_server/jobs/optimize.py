@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilewright.evaluation.surroundings import surroundings
+from tilewright.figures import counted
 from tilewright_server import wording
 from tilewright_server.context import ServerContext
 from tilewright_server.jobs.engine_job import run_engine
@@ -178,9 +179,8 @@ def _nothing_better(result: Mapping[str, Any], stopped: str) -> str:
     n_trials = len(result.get("trials") or ())
     if stopped and not n_trials:
         return f"{stopped}no candidate was tried, so there is no edit"
-    candidates = "candidate" if n_trials == 1 else "candidates"
-    tried = (
-        f"{n_trials} {candidates} tried, none was kept" if n_trials else "no candidate was tried"
-    )
+    tried = "no candidate was tried"
+    if n_trials:
+        tried = f"{counted(n_trials, 'candidate')} tried, none was kept"
     notes = "; ".join(str(note) for note in result.get("notes") or ())
     return f"{stopped}no edit: {tried}" + (f" ({notes})" if notes else "")

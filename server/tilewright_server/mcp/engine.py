@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 
+from tilewright.figures import counted
 from tilewright.models.variables import KEY, STORED_KEYS
 from tilewright.textfile import ROOTS
 from tilewright_server import wording
@@ -132,7 +133,7 @@ def _environment(roots: Roots) -> Mapping[str, str]:
 
 
 def _waiting(ahead: int) -> str:
-    return f"waiting in the queue: {ahead} {'call' if ahead == 1 else 'calls'} ahead"
+    return f"waiting in the queue: {counted(ahead, 'call')} ahead"
 
 
 def _percent(value: Any) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tilewright.figures import ratio
+from tilewright.figures import counted, ratio
 from tilewright_server.mcp.answers import (
     Certified,
     CheckAnswer,
@@ -52,9 +52,9 @@ def check_answer(value: Value) -> CheckAnswer:
         for kind in ("problems", "remarks", "notices")
         for item in file[kind]
     ]
-    verdict = f"{_count(len(found), 'issue')} in {_count(kernels, 'kernel')}; nothing was run."
+    verdict = f"{counted(len(found), 'issue')} in {counted(kernels, 'kernel')}; nothing was run."
     if faults:
-        verdict += f" {_count(len(faults), 'file')} could not be checked."
+        verdict += f" {counted(len(faults), 'file')} could not be checked."
     return CheckAnswer(
         verdict=verdict,
         issues=found[:_MOST_ISSUES],
@@ -88,7 +88,7 @@ def compile_answer(value: Value) -> CompileAnswer:
     done = [one for kernel in kernels for one in kernel.targets]
     good = sum(one.compiles for one in done)
     without = [kernel.kernel for kernel in kernels if not kernel.targets]
-    verdict = f"{good} of {_count(len(done), 'compilation')} succeeded; nothing was run or timed."
+    verdict = f"{good} of {counted(len(done), 'compilation')} succeeded; nothing was run or timed."
     if without:
         verdict += f" Not compiled: {_listed(without)}."
     return CompileAnswer(
@@ -218,7 +218,7 @@ def profile_answer(value: Value) -> ProfileAnswer:
     kernels = [_profiled(kernel) for kernel in value["kernels"]]
     wrong = [kernel.kernel for kernel in kernels if kernel.correct is False]
     timed = sum(kernel.time is not None for kernel in kernels)
-    verdict = f"{_count(len(kernels), 'kernel')} profiled, {timed} timed"
+    verdict = f"{counted(len(kernels), 'kernel')} profiled, {timed} timed"
     verdict += f"; wrong result: {_listed(wrong)}." if wrong else "."
     call = value["call"] or {}
     return ProfileAnswer(
@@ -261,7 +261,7 @@ def optimize_answer(value: Value, *, stopped: bool) -> OptimizeAnswer:
     speedup = _speedup(value["speedup"])
     faults = [fault["message"] for fault in value["harness_faults"]]
     kept = sum(trial["kept"] for trial in value["trials"])
-    tried = f"{_count(len(value['trials']), 'candidate')} tried, {kept} kept"
+    tried = f"{counted(len(value['trials']), 'candidate')} tried, {kept} kept"
     if not value["changed"]:
         verdict = f"No edit: no candidate beat the original by evidence ({tried})."
     else:
@@ -377,11 +377,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _more_kernels(kernels: Sequence[object]) -> list[str]:
     left = len(kernels) - _MOST_KERNELS
-    return [f"{_count(left, 'more kernel')} not listed; name a smaller file"] if left > 0 else []
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun if number == 1 else noun + 's'}"
+    return [f"{counted(left, 'more kernel')} not listed; name a smaller file"] if left > 0 else []
 
 
 def _short(text: Any) -> str:
