@@ -45,6 +45,19 @@ VARIANT_KEYS = frozenset(
 )
 
 
+@dataclass(frozen=True)
+class _Variant:
+    category: str
+    node: SpecNode
+    fields: Mapping[str, SpecNode]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of its inputs in the order of the arguments."""
+        named = self.fields["params"].elements("'params'") if "params" in self.fields else ()
+        return [item.word("an entry of 'params'") for item in named]
+
+
 @dataclass
 class Reader:
     """Reads variants against the spec's inputs and constructor arguments; collects warnings."""
@@ -59,11 +72,11 @@ class Reader:
     def cases(self, category: str, variants: SpecNode) -> tuple[Case, ...]:
         """All cases of one category, list-of-dims expanded. Raises ProblemError with the line."""
         found: list[Case] = []
-        for variant in variants.elements(f"'{category}'"):
-            fields = variant.fields(f"a variant of '{category}'")
-            self.unknown_keys(fields, VARIANT_KEYS, f"a variant of '{category}'")
-            for dims in self._dims_of(fields):
-                found.append(self._case(category, len(found), variant, fields, dims))
+        for node in variants.elements(f"'{category}'"):
+            variant = _Variant(category, node, node.fields(f"a variant of '{category}'"))
+            self.unknown_keys(variant.fields, VARIANT_KEYS, f"a variant of '{category}'")
+            for dims in self._dims_of(variant.fields):
+                found.append(self._case(category, len(found), variant, dims))
         return tuple(found)
 
     def interpreted(
@@ -72,27 +85,20 @@ class Reader:
         """Cases of a category at extents that the interpreter finishes; none where they are so."""
         quiet = Reader(self.inputs, self.inits, between=between or {})
         found: list[Case] = []
-        for variant in variants.elements(f"'{category}'"):
-            fields = variant.fields("a variant")
-            for dims in quiet._dims_of(fields):
-                own = f"{category}-{SCALED}"
-                small = quiet._bounded(category, variant, fields, dims)
-                name = category if small == dims else own
-                case = quiet._case(name, len(found), variant, fields, small)
+        for node in variants.elements(f"'{category}'"):
+            variant = _Variant(category, node, node.fields("a variant"))
+            for dims in quiet._dims_of(variant.fields):
+                small = quiet._bounded(variant, dims)
+                name = category if small == dims else f"{category}-{SCALED}"
+                case = quiet._case(name, len(found), variant, small)
                 found.append(with_bounds(case, quiet.between))
         return tuple(found) if any(case.category != category for case in found) else ()
 
-    def _bounded(
-        self,
-        category: str,
-        variant: SpecNode,
-        fields: Mapping[str, SpecNode],
-        dims: Mapping[str, Dim],
-    ) -> dict[str, Dim]:
+    def _bounded(self, variant: _Variant, dims: Mapping[str, Dim]) -> dict[str, Dim]:
         """Dimensions of a case that the interpreter finishes."""
 
         def work_of(some: Mapping[str, Dim]) -> float | None:
-            case = self._readable(category, 0, variant, fields, some)
+            case = self._readable(0, variant, some)
             return None if case is None else work(case)
 
         return scaled_dims(dims, work_of)
@@ -107,23 +113,24 @@ class Reader:
         What the spec cannot be read with is left out: a formula may want a multiple of something.
         """
         quiet = Reader(self.inputs, self.inits, between=between or {})
-        known = [(one, one.fields("a variant")) for one in variants.elements(f"'{category}'")]
+        nodes = variants.elements(f"'{category}'")
+        known = [_Variant(category, node, node.fields("a variant")) for node in nodes]
         every = [
-            quiet._bounded(category, variant, fields, dims)
-            for variant, fields in known
-            for dims in quiet._dims_of(fields)
+            quiet._bounded(variant, dims)
+            for variant in known
+            for dims in quiet._dims_of(variant.fields)
         ]
         largest = _largest(every)
-        for variant, fields in reversed(known):
-            dims = quiet._bounded(category, variant, fields, quiet._dims_of(fields)[-1])
-            free = quiet._free(fields, dims)
-            made = partial(quiet._alternatives, category, variant, fields)
-            steps, kept = self._steps(fields, dims, free)
+        for variant in reversed(known):
+            dims = quiet._bounded(variant, quiet._dims_of(variant.fields)[-1])
+            free = quiet._free(variant, dims)
+            made = partial(quiet._alternatives, variant)
+            steps, kept = self._steps(variant, dims, free)
             primes = made(0, ragged_dims(dims, free, largest, steps=steps))
             thin = [made(at, ways) for at, ways in enumerate(thin_dims(dims, free, steps=steps), 1)]
             alone = enumerate(single_dims(dims, free, steps), 1 + len(thin))
             single = tuple(case for at, one in alone for case in made(at, (one,)))
-            reached = quiet._reached(fields, dims)
+            reached = quiet._reached(variant, dims)
             far = made(1 + len(thin) + len(single), far_dims(dims, free, reached, steps=steps))
             tied = made(2 + len(thin) + len(single), tied_dims(every, dims, free, steps=steps))
             if primes or any(thin) or single:
@@ -131,7 +138,7 @@ class Reader:
         return None
 
     def _steps(
-        self, fields: Mapping[str, SpecNode], dims: Mapping[str, Dim], free: frozenset[str]
+        self, variant: _Variant, dims: Mapping[str, Dim], free: frozenset[str]
     ) -> tuple[dict[str, int], tuple[str, ...]]:
         """What dimensions vary in multiples of, as the original divides them; a word on each."""
         steps: dict[str, int] = {}
@@ -143,51 +150,41 @@ class Reader:
                 kept[stated] = (
                     f"{stated} was varied in multiples of {multiple} alone, as the spec states"
                 )
-        steps, told = steps_of(self.splits, dims, free, partial(self._dim_of, fields), steps)
+        steps, told = steps_of(self.splits, dims, free, partial(self._dim_of, variant), steps)
         return steps, tuple((kept | told).values())
 
-    def _dim_of(self, fields: Mapping[str, SpecNode], extent: Extent) -> str | None:
+    def _dim_of(self, variant: _Variant, extent: Extent) -> str | None:
         """The dimension that an extent of an input, or a constructor's argument, is."""
         if extent.axis is None:
             nodes = self.inits[extent.position : extent.position + 1]
             values = [*nodes[0].fields("an init").values()] if nodes and nodes[0].is_mapping else []
             return values[0].raw if values and values[0].is_word else None
-        params = list(fields["params"].elements("'params'")) if "params" in fields else []
-        if extent.position >= len(params):
+        inputs = variant.inputs
+        if extent.position >= len(inputs):
             return None
-        shape = self._shape_of(params[extent.position].word("an entry of 'params'"))
+        shape = self._shape_of(inputs[extent.position])
         if not -len(shape) <= extent.axis < len(shape) or not shape[extent.axis].is_word:
             return None
         return shape[extent.axis].raw
 
     def _alternatives(
-        self,
-        category: str,
-        variant: SpecNode,
-        fields: Mapping[str, SpecNode],
-        index: int,
-        ways: Iterable[Mapping[str, Dim]],
+        self, variant: _Variant, index: int, ways: Iterable[Mapping[str, Dim]]
     ) -> tuple[Case, ...]:
         """Cases under one name."""
-        cases = (self._readable(category, index, variant, fields, dims) for dims in ways)
+        cases = (self._readable(index, variant, dims) for dims in ways)
         return tuple(case for case in cases if case is not None)
 
-    def _free(self, fields: Mapping[str, SpecNode], dims: Mapping[str, Dim]) -> frozenset[str]:
+    def _free(self, variant: _Variant, dims: Mapping[str, Dim]) -> frozenset[str]:
         """The dimensions that shapes of a variant's inputs are made of."""
-        params = fields["params"].elements("'params'") if "params" in fields else ()
-        shapes = (
-            item.raw
-            for name in params
-            for item in self._shape_of(name.word("an entry of 'params'"))
-        )
+        shapes = (item.raw for name in variant.inputs for item in self._shape_of(name))
         named = {word for text in shapes for word in _NAME.findall(text)}
         return frozenset(named & set(dims))
 
-    def _reached(self, fields: Mapping[str, SpecNode], dims: Mapping[str, Dim]) -> frozenset[str]:
+    def _reached(self, variant: _Variant, dims: Mapping[str, Dim]) -> frozenset[str]:
         """The dimensions that bound the range of an input: what its numbers are indices into."""
         found: set[str] = set()
-        for item in fields["params"].elements("'params'") if "params" in fields else ():
-            at = self.inputs[item.word("an entry of 'params'")].fields("an input")
+        for name in variant.inputs:
+            at = self.inputs[name].fields("an input")
             if "range" in at and at["range"].is_list and "shape" in at:
                 found.update(bound.raw for bound in at["range"].elements("a range"))
         return frozenset(found & set(dims))
@@ -196,16 +193,9 @@ class Reader:
         fields = self.inputs[name].fields(f"input '{name}'")
         return list(fields["shape"].elements("a shape")) if "shape" in fields else []
 
-    def _readable(
-        self,
-        category: str,
-        index: int,
-        variant: SpecNode,
-        fields: Mapping[str, SpecNode],
-        dims: Mapping[str, Dim],
-    ) -> Case | None:
+    def _readable(self, index: int, variant: _Variant, dims: Mapping[str, Dim]) -> Case | None:
         try:
-            case = self._case(f"{category}-{RAGGED}", index, variant, fields, dims)
+            case = self._case(f"{variant.category}-{RAGGED}", index, variant, dims)
             return with_bounds(case, self.between)
         except ProblemError:
             return None
@@ -267,17 +257,11 @@ class Reader:
         )
         return number
 
-    def _case(
-        self,
-        category: str,
-        index: int,
-        variant: SpecNode,
-        fields: Mapping[str, SpecNode],
-        dims: Mapping[str, Dim],
-    ) -> Case:
+    def _case(self, category: str, index: int, variant: _Variant, dims: Mapping[str, Dim]) -> Case:
+        fields = variant.fields
         params = fields.get("params")
         if params is None:
-            variant.fail("this variant has no 'params'; list the inputs in argument order")
+            variant.node.fail("this variant has no 'params'; list the inputs in argument order")
         dtype = self._dtype(fields["dtype"]) if "dtype" in fields else None
         return Case(
             category=category,
