@@ -25,6 +25,23 @@ class Known:
     profiles: tuple[ProfileFacts, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """A value of an option, where all other settings are ``values``."""
+
+    name: str
+    value: int
+    values: Mapping[str, object]
+    chip: Chip
+
+    def is_made_by(self, launch: LaunchFacts) -> bool:
+        """Whether a launch has this value and otherwise the settings of the place."""
+        found, wanted = launch.settings, {**self.values, self.name: self.value}
+        if any(key not in TABLED and found.get(key, one) != one for key, one in wanted.items()):
+            return False
+        return all(_value(k, found, self.chip) == _value(k, wanted, self.chip) for k in TABLED)
+
+
 def warps_of(values: Mapping[str, object]) -> int:
     """The warps of a launch with these settings."""
     return _number(values.get("num_warps")) or DEFAULT_WARPS
@@ -60,12 +77,12 @@ def cost_table(
         values: the settings at the place.
     """
     current = _value(name, values, chip)
-    choices = sorted({int(one) for one in offered if one.isdigit()} | {current})
+    numbers = sorted({int(one) for one in offered if one.isdigit()} | {current})
+    choices = [_Choice(name, number, values, chip) for number in numbers]
     head = f"| {name} | by its size | compiled for {chip.id} | time |\n|---|---|---|---|"
     rows = [
-        f"| {f'**{one}**' if one == current else one} | {_by_size(name, one, cost, chip)} "
-        f"| {_compiled(_report(name, one, values, chip, known.compiled))} "
-        f"| {_time(name, one, values, chip, known)} |"
+        f"| {f'**{one.value}**' if one.value == current else one.value} | {_by_size(one, cost)} "
+        f"| {_compiled(_report(one, known.compiled))} | {_time(one, known)} |"
         for one in choices
     ]
     others = ", all other settings as here" if len(values) > 1 else ""
@@ -76,10 +93,11 @@ def _value(name: str, values: Mapping[str, object], chip: Chip) -> int:
     return warps_of(values) if name == "num_warps" else stages_of(values, chip)
 
 
-def _by_size(name: str, value: int, cost: TileCost | None, chip: Chip) -> str:
+def _by_size(choice: _Choice, cost: TileCost | None) -> str:
     """What follows from the extents of tiles alone."""
-    if name == "num_warps":
-        threads = value * chip.warp_size
+    chip = choice.chip
+    if choice.name == "num_warps":
+        threads = choice.value * chip.warp_size
         if cost is None:
             return f"{threads} threads"
         if cost.accumulators:
@@ -91,31 +109,14 @@ def _by_size(name: str, value: int, cost: TileCost | None, chip: Chip) -> str:
         return "no tile is known to be staged"
     if chip.backend == "xpu":
         return "prefetches into caches, no shared memory"
-    taken = stage_bytes(cost.staged, value, chip)
+    taken = stage_bytes(cost.staged, choice.value, chip)
     over = ", **does not fit**" if taken > chip.shared_limit else ""
     return f"{kibibytes(taken)} of {kibibytes(chip.shared_limit)} shared{over}"
 
 
-def _report(
-    name: str,
-    value: int,
-    values: Mapping[str, object],
-    chip: Chip,
-    compiled: CompiledFacts | None,
-) -> CompileReport | None:
-    """The compilation with this value and otherwise the settings of the place."""
-    reports = compiled.of_target(chip.id) if compiled is not None else ()
-    return next((r for r in reports if _is_with(r.launch, name, value, values, chip)), None)
-
-
-def _is_with(
-    launch: LaunchFacts, name: str, value: int, values: Mapping[str, object], chip: Chip
-) -> bool:
-    found = launch.settings
-    wanted = {**values, name: value}
-    if any(key not in TABLED and found.get(key, one) != one for key, one in wanted.items()):
-        return False
-    return all(_value(key, found, chip) == _value(key, wanted, chip) for key in TABLED)
+def _report(choice: _Choice, compiled: CompiledFacts | None) -> CompileReport | None:
+    reports = compiled.of_target(choice.chip.id) if compiled is not None else ()
+    return next((report for report in reports if choice.is_made_by(report.launch)), None)
 
 
 def _compiled(report: CompileReport | None) -> str:
@@ -134,27 +135,21 @@ def _compiled(report: CompileReport | None) -> str:
     return ", ".join(parts) or "compiles"
 
 
-def _time(name: str, value: int, values: Mapping[str, object], chip: Chip, known: Known) -> str:
+def _time(choice: _Choice, known: Known) -> str:
     """Measured, if this very setting was; else an estimate that is called one."""
-    measured = next(_timings(name, value, values, chip, known.profiles), None)
+    measured = next(_timings(choice, known.profiles), None)
     if measured is not None:
         return wording.time_text(measured)
-    report = _report(name, value, values, chip, known.compiled)
+    report = _report(choice, known.compiled)
     if report is None or known.compiled is None:
         return _NOT_MEASURED
     found = known.compiled.estimate_of(report)
     return _NOT_MEASURED if found is None else f"{_NOT_MEASURED}; {found.us:,.3g} µs by estimate"
 
 
-def _timings(
-    name: str,
-    value: int,
-    values: Mapping[str, object],
-    chip: Chip,
-    profiles: Sequence[ProfileFacts],
-) -> Iterator[Timing]:
+def _timings(choice: _Choice, profiles: Sequence[ProfileFacts]) -> Iterator[Timing]:
     for one in profiles:
-        if one.target != chip.id or one.time is None or one.launch is None:
+        if one.target != choice.chip.id or one.time is None or one.launch is None:
             continue
-        if _is_with(one.launch, name, value, values, chip):
+        if choice.is_made_by(one.launch):
             yield one.time

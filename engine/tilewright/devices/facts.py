@@ -57,17 +57,17 @@ class DeviceFacts:
     reasons: tuple[str, ...] = ()
 
 
-def device_facts(device: str | None = None, python: str | None = None) -> tuple[DeviceFacts, ...]:
+def device_facts(device: str | None = None) -> tuple[DeviceFacts, ...]:
     """Each device here, or of the host that ``device`` names, or that one alone.
 
     Raises:
         DeviceError: there is no such device, or its worker cannot start or tell.
     """
     if device is None:
-        first, *gpus = probe(chosen_python(python))
-        return _all_of(open_device("interpreter", python), (first, simulated(first), *gpus))
+        first, *gpus = probe(chosen_python())
+        return _all_of(open_device("interpreter"), (first, simulated(first), *gpus))
     if not is_address(device) or parse_address(device.partition(",")[0]).device:
-        opened = open_device(device, python)
+        opened = open_device(device)
         members = opened.members if isinstance(opened, DevicePool) else (opened,)
         return tuple(found for one in members for found in _all_of(one, (one.info,)))
     address = parse_address(device)

@@ -82,14 +82,11 @@ def _is_too_much(sizes: Mapping[str, int], steps: Steps) -> bool:
 
 
 def thin_dims(
-    dims: Mapping[str, Dim],
-    free: Collection[str],
-    draw: Random | None = None,
-    steps: Steps = MappingProxyType({}),
+    dims: Mapping[str, Dim], free: Collection[str], steps: Steps = MappingProxyType({})
 ) -> list[list[dict[str, Dim]]]:
     """Ways to have the first free dimension at 1, or one step, then such for the last one; the
     others are at primes below."""
-    draw = draw or SystemRandom()
+    draw = SystemRandom()
     names = _extents(dims, free)
     return [
         _different(
@@ -104,13 +101,12 @@ def far_dims(
     dims: Mapping[str, Dim],
     free: Collection[str],
     reached: Collection[str],
-    draw: Random | None = None,
     steps: Steps = MappingProxyType({}),
 ) -> list[dict[str, Dim]]:
     """Ways to have the ``reached`` dimensions, which indices go up to, beyond 16 bits; the others
     are few, so that it costs little. A kernel that keeps some low bits of an index alone is right
     for whatever is smaller."""
-    draw = draw or SystemRandom()
+    draw = SystemRandom()
     names = _extents(dims, free)
     far = [name for name in names if name in reached]
     if len(far) != 1:  # of two the product would be too much

@@ -12,7 +12,6 @@ _AMOUNT: Json = {
     "type": ["number", "string"],
     "description": 'A number, or a formula in the names of dimensions, such as "2*M*N*K".',
 }
-_EXTENT: Json = {"type": ["integer", "string"]}
 _DTYPE: Json = {"type": "string", "examples": sorted(DTYPE_BYTES)}
 _INPUT: Mapping[str, Json] = {
     "shape": {"type": ["array", "string"], "description": "Extents: names of dimensions, numbers."},

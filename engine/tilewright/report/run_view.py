@@ -69,7 +69,6 @@ class RunView:
 
     id: str
     state: str
-    started: str
     facts: tuple[tuple[str, str], ...]
     tree: tuple[TrialNode, ...]
     loose: tuple[TrialNode, ...]
@@ -96,7 +95,6 @@ def run_view(run: Json) -> RunView:
     return RunView(
         id=run["run"],
         state=run["state"],
-        started=run["started"][:19].replace("T", " "),
         facts=tuple(_facts(run)),
         tree=_grown(below, 0),
         loose=_grown(below, None),
