@@ -84,9 +84,8 @@ def _element_menu(found: Tunable) -> Iterator[Setting]:
             yield Setting({name: block} if name in found.free else {}, {"num_warps": warps})
 
 
-def neighbours(setting: Setting, found: Tunable, launch: LaunchFacts, on: Chip) -> list[Setting]:
+def neighbours(setting: Setting, found: Tunable, on: Chip) -> list[Setting]:
     """One step in each direction: half or twice a tile or the warps, a stage more or less."""
-    del launch
     steps: list[Setting] = []
     full = {**{n: v for n, v in found.values.items() if v and n in found.free}, **setting.values}
     for role, name in found.roles.items():

@@ -139,7 +139,7 @@ class LaunchTuner:
             if not timed:
                 break
             fastest = min(timed.values(), key=lambda pair: pair[1])[0]
-            steps = neighbours(fastest.setting, found, launch, on)
+            steps = neighbours(fastest.setting, found, on)
             wave = presorted(module, kernel, launch, steps, on)
         self._note(f"{kernel.name}: {_counted(results)}")
         return timed

@@ -53,7 +53,7 @@ class Launches:
         launch = next((x for x in facts.context.launches if x.kernel == kernel.name), None)
         if launch is None:
             return
-        every = [*neighbours(Setting({}, {}), found, launch, on), *menu(found, launch, on)]
+        every = [*neighbours(Setting({}, {}), found, on), *menu(found, launch, on)]
         settings = {str(setting): setting for setting in every}
         refused: list[str] = []
         for setting in presorted(module, kernel, launch, [*settings.values()], on):
