@@ -241,6 +241,17 @@ def test_a_worker_that_is_always_killed_is_given_up(tmp_path: Path) -> None:
         _ = WorkerClient(str(python)).hello
 
 
+def test_a_worker_that_starts_for_too_long_is_given_up_and_said_to_be_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tilewright.devices.rpc.START_SECONDS", 0.1)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexec sleep 600\n")
+    python.chmod(0o755)
+    with pytest.raises(DeviceError, match="had not imported torch and triton after"):
+        _ = WorkerClient(str(python)).hello
+
+
 def test_closing_does_not_wait_for_a_worker_that_starts(tmp_path: Path) -> None:
     python, started = tmp_path / "python", tmp_path / "started"
     python.write_text(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tilewright.devices.model import DeviceError
 from tilewright.devices.package import worker_zip
-from tilewright.devices.rpc import ENDING_SECONDS, Conversation, ProcessChannel
+from tilewright.devices.rpc import ENDING_SECONDS, START_SECONDS, Conversation, ProcessChannel
 from tilewright.home import home, unkept
 from tilewright.worker.messages.envelope import Hello
 from tilewright.worker.protocol import (
@@ -81,13 +81,15 @@ class Channel(ProcessChannel):
     def _greet(self) -> Hello:
         with self._limited() as over:
             message = self._talk.receive()
-            too_late = over.is_set()
         hello: Hello = (message or {}).get("hello") or {}
         if "torch" in hello:
             return hello
+        if over.is_set():
+            waited = f"{self._python} had not imported torch and triton after {START_SECONDS:g} s"
+            raise DeviceError(f"{waited}; try again when the machine has less to do")
         # Its pipe may close a moment before it has ended.
         ended = self._reap(ENDING_SECONDS)
-        if ended and self._process.returncode == -signal.SIGKILL and not too_late:
+        if ended and self._process.returncode == -signal.SIGKILL:
             raise KilledError(f"{self._python} was killed before it was ready")
         reason = hello.get("error") or self.last_words or "it ended without output"
         raise cannot_start(self._python, reason, compile_only=COMPILE_ONLY in self._arguments)

@@ -16,7 +16,7 @@ from tilewright.worker.runtime.connections import MessageBuffer, encode
 
 _CHUNK = 1 << 16
 _TAIL = 4096
-_START_SECONDS = 180.0
+START_SECONDS = 180.0
 ENDING_SECONDS = 2.0
 
 
@@ -244,11 +244,17 @@ class ProcessChannel(WorkerChannel):
 
     @contextlib.contextmanager
     def _limited(self) -> Iterator[threading.Event]:
-        """Kill the process unless this ends in time; yields what is then set."""
-        timer = threading.Timer(_START_SECONDS, self._process.kill)
+        """Kill the process unless this ends in time; yields what is set before that."""
+        over = threading.Event()
+
+        def stop() -> None:
+            over.set()
+            self._process.kill()
+
+        timer = threading.Timer(START_SECONDS, stop)
         timer.start()
         try:
-            yield timer.finished
+            yield over
         finally:
             timer.cancel()  # or the code that interrupts this waits for it when the process ends
 
