@@ -141,7 +141,7 @@ def proposals(module: Module) -> Iterator[tuple[str, str]]:
         launch = LaunchFacts(kernel.name, (), tuple(facts))
         on, now = chip(CUDA), Setting({}, {})
         seen: set[tuple[tuple[str, int], ...]] = set()
-        for one in (*menu(found, launch, on), *neighbours(now, found, launch, on)):
+        for one in (*menu(found, launch, on), *neighbours(now, found, on)):
             key = tuple(sorted(one.values.items()))
             if not key or key in seen or found.doubts(one.values):
                 continue
