@@ -94,12 +94,15 @@ def _sentence(text: str, is_wanted: bool) -> str:
 
 
 def _is_wanted(
-    module: Module, function: ast.FunctionDef, read: ast.AST, launches: list[Launch]
+    module: Module, function: ast.FunctionDef, read: ReadBack, launches: list[Launch]
 ) -> bool:
     """Whether the host has to have a number itself: to return it, check it or launch by it."""
-    if isinstance(read, ast.Call) and _is_returned(function, read):
+    node = read.node
+    if isinstance(node, ast.Call) and _is_returned(function, node):
         return True
-    return is_only_checked(function, read) or is_limit_of_launch(module, function, read, launches)
+    if read.helper is not None:
+        return False
+    return is_only_checked(function, node) or is_limit_of_launch(module, function, node, launches)
 
 
 def _is_returned(function: ast.FunctionDef, call: ast.Call) -> bool:
@@ -133,8 +136,7 @@ def _read_backs(
             if may_be_size and not read.is_repeated and is_size(module, reader, read.node):
                 continue
         related: tuple[Related, ...] = ()
-        is_result = read.helper is None and _is_wanted(module, node, read.node, launches)
-        is_result = is_result or (isinstance(read.node, ast.Call) and _is_returned(node, read.node))
+        is_result = _is_wanted(module, node, read, launches)
         if read.call is not None:
             related = (Related("called here", module.index.range_of(read.call)),)
         yield (
