@@ -58,7 +58,7 @@ def gathered(q_ptr, k_ptr, slots_ptr, o_ptr, n, count, B: tl.constexpr, D: tl.co
         m = new
     tl.store(o_ptr + rows, m + tl.log(d))
 """
-_HELD = """
+_PRODUCTS = """
 @triton.jit
 def products(a_ptr, b_ptr, c_ptr, n, B: tl.constexpr, C: tl.constexpr):
     rows, cols, ks = tl.arange(0, B), tl.arange(0, C), tl.arange(0, 32)
@@ -68,10 +68,14 @@ def products(a_ptr, b_ptr, c_ptr, n, B: tl.constexpr, C: tl.constexpr):
         b = tl.load(b_ptr + (start + ks)[:, None] * C + cols[None, :])
         acc += tl.dot(a, b)
     tl.store(c_ptr + rows[:, None] * C + cols[None, :], acc)
-
+"""
+_HELD = (
+    _PRODUCTS
+    + """
 def launch(a, b, c, n):
     products[(1,)](a, b, c, n, B=128, C={columns}, num_warps={warps})
 """
+)
 _ATOMICS = """
 @triton.jit
 def counted(x_ptr, o_ptr, n, B: tl.constexpr):
@@ -98,24 +102,17 @@ def norm(x_ptr, y_ptr, {length}, B: tl.constexpr):
 def normed(x, y):
     norm[(x.shape[0],)](x, y, {width}, B={block})
 """
-_TUNED = """
+_TUNED = (
+    """
 @triton.autotune(
     [
         triton.Config({{"B": {rows}, "C": 256}}, num_warps=4),
         triton.Config({{"B": 128, "C": {columns}}}, num_warps=8),
     ],
     key=["n"],
+)"""
+    + _PRODUCTS
 )
-@triton.jit
-def products(a_ptr, b_ptr, c_ptr, n, B: tl.constexpr, C: tl.constexpr):
-    rows, cols, ks = tl.arange(0, B), tl.arange(0, C), tl.arange(0, 32)
-    acc = tl.zeros((B, C), tl.float32)
-    for start in range(0, n, 32):
-        a = tl.load(a_ptr + rows[:, None] * n + start + ks[None, :])
-        b = tl.load(b_ptr + (start + ks)[:, None] * C + cols[None, :])
-        acc += tl.dot(a, b)
-    tl.store(c_ptr + rows[:, None] * C + cols[None, :], acc)
-"""
 _PADDED = """
 @triton.jit
 def scores(q_ptr, k_ptr, o_ptr, D: tl.constexpr, C: tl.constexpr):
