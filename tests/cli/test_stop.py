@@ -6,11 +6,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tilewright.cli.session import stop_on_signal
+from tilewright.errors import Stopped
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -98,3 +102,24 @@ def test_a_verification_is_interrupted_while_its_worker_starts(tmp_path: Path) -
     while any(map(lives, started)) and time.monotonic() < end:
         time.sleep(0.05)
     assert not any(map(lives, started))
+
+
+class Finalized:
+    """What has a finalizer in which the signal comes."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def wait_after_a_signal_in_a_finalizer() -> None:
+    with stop_on_signal():
+        finalized = Finalized()
+        del finalized
+        threading.Event().wait(600)
+
+
+def test_a_signal_that_comes_in_a_finalizer_stops_too() -> None:
+    hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGINT)
+    with pytest.raises(Stopped, match="SIGINT"):
+        wait_after_a_signal_in_a_finalizer()
+    assert (sys.unraisablehook, signal.getsignal(signal.SIGINT)) == (hook, handler)

@@ -111,22 +111,20 @@ def optimize(
     spec = with_permissions(problem_for(problem, captured, file, text), file)
     observer = observer_for(form, file, diff=diff)
     observer.progress(0, "starting the interpreter with Triton")
-    start_worker(device, needed=spec is not None)
-    with (
-        stop_on_signal(),
-        # To choose a chip may start a worker, too.
-        device_for(device, wanted := target_for(target, device, file, text, spec).target) as opened,
-    ):
-        observer.progress(0, f"preparing the run on the {opened.info.name}")
-        spec = sized(spec, opened, file, text)
-        most = budget or _most_evaluations(search, models)
-        chip = wanted or opened.info.target
-        request = OptimizeRequest(file, text, spec, chip, most, models, search)
-        if prompts:
-            show_prompts(request, opened, form)
-            raise typer.Exit(Exit.DONE)
-        result = _run(request, opened, observer)
-        proof = _certificate(result, spec, opened.info, certificate)
+    with stop_on_signal():
+        start_worker(device, needed=spec is not None)
+        wanted = target_for(target, device, file, text, spec).target
+        with device_for(device, wanted) as opened:
+            observer.progress(0, f"preparing the run on the {opened.info.name}")
+            spec = sized(spec, opened, file, text)
+            most = budget or _most_evaluations(search, models)
+            chip = wanted or opened.info.target
+            request = OptimizeRequest(file, text, spec, chip, most, models, search)
+            if prompts:
+                show_prompts(request, opened, form)
+                raise typer.Exit(Exit.DONE)
+            result = _run(request, opened, observer)
+            proof = _certificate(result, spec, opened.info, certificate)
     value = _written(result, proof, file, certificate, write=write)
     raise typer.Exit(_answered(value, form, report, diff=diff))
 

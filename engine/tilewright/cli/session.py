@@ -1,6 +1,9 @@
 """Opening what long commands need: a device that fits the target, a problem, a scratch folder."""
 
+import os
 import signal
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -16,6 +19,9 @@ from tilewright.devices.model import (
 from tilewright.devices.opening import open_device
 from tilewright.errors import InputError, Stopped
 from tilewright.targets.model import Target
+
+_STOPS = (signal.SIGTERM, signal.SIGINT)
+_SENT_AGAIN_S = 0.01
 
 
 @contextmanager
@@ -71,17 +77,33 @@ def _fitting(target: Target | None) -> str:
 
 @contextmanager
 def stop_on_signal() -> Iterator[None]:
-    """SIGTERM and Ctrl-C raise ``Stopped`` here once; the next one ends the process at once."""
+    """SIGTERM and Ctrl-C raise ``Stopped`` here once; the next one ends the process at once.
+
+    Python drops an exception that a handler raises while a finalizer or a weak reference's callback
+    runs, and passes it to ``sys.unraisablehook``. The signal is sent again then.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
         del frame
-        for each in (signal.SIGTERM, signal.SIGINT):
+        for each in _STOPS:
             signal.signal(each, signal.SIG_DFL)
         raise Stopped(signal.Signals(number).name)
 
-    before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
+    def send_again(unraisable: "sys.UnraisableHookArgs") -> None:
+        if not isinstance(unraisable.exc_value, Stopped):
+            hook(unraisable)
+            return
+        for each in _STOPS:
+            signal.signal(each, stop)
+        number = signal.Signals[str(unraisable.exc_value)]
+        # Sent from here, it would interrupt this hook.
+        threading.Timer(_SENT_AGAIN_S, os.kill, (os.getpid(), number)).start()
+
+    hook, sys.unraisablehook = sys.unraisablehook, send_again
+    before = {each: signal.signal(each, stop) for each in _STOPS}
     try:
         yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+        sys.unraisablehook = hook

@@ -133,19 +133,15 @@ def verify(
         raise InputError("--certify needs CANDIDATE as a file; name a path with --certificate")
     texts = (read_source(named_original or original), read_source(after, from_stdin=stdin))
     spec = problem_for(problem, captured, original, texts[0])
-    start_worker(device, needed=spec is not None)
-    with (
-        working(f"verifying {after.name} against {original.name}"),
-        stop_on_signal(),
-        # To choose a chip may start a worker, too.
-        device_for(
-            device, wanted := target_for(target, device, original, texts[0], spec).target
-        ) as opened,
-    ):
-        spec = sized(spec, opened, original, texts[0])
-        subject = Subject(*texts, original, after, spec, certificate)
-        judged = judge(subject, opened, wanted or opened.info.target, secrets.randbits(48), form)
-        can_time = opened.info.can_time and spec is not None and texts[0] != texts[1]
+    with working(f"verifying {after.name} against {original.name}"), stop_on_signal():
+        start_worker(device, needed=spec is not None)
+        wanted = target_for(target, device, original, texts[0], spec).target
+        with device_for(device, wanted) as opened:
+            spec = sized(spec, opened, original, texts[0])
+            subject = Subject(*texts, original, after, spec, certificate)
+            chip = wanted or opened.info.target
+            judged = judge(subject, opened, chip, secrets.randbits(48), form)
+            can_time = opened.info.can_time and spec is not None and texts[0] != texts[1]
     needed = Level(require.value if require else _default(can_time=can_time))
     value = _value(judged, needed, spec)
     kept = not (certify or certificate) or _write_certificate(value, judged, after, certificate)
