@@ -1,6 +1,7 @@
 """``tilewright check``: issues found from source, nothing run."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -36,10 +37,12 @@ from tilewright.checking.versions import installed_triton, parse_version
 from tilewright.cli.boundary import Faults, OwnFaultError
 from tilewright.cli.captured import found_in
 from tilewright.cli.inputs import read_sources, sources_of, target_of, write_source
+from tilewright.cli.model_options import ModelOptions, MostCalls, MostDollars, require_client
 from tilewright.cli.options import PathStdin
 from tilewright.cli.output import ERR, OUT, Exit, emit_json
 from tilewright.collection import set_aside
 from tilewright.errors import InputError
+from tilewright.models.settings import NONE, Ensemble
 from tilewright.problems.loading import problem_or_flaw
 from tilewright.problems.model import ProblemError
 from tilewright.textfile import MissingError, one_line
@@ -71,6 +74,14 @@ _Executed = Annotated[
         "--executed", help="Also run host functions in the interpreter, on drafted inputs."
     ),
 ]
+_Models = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="NAME[,NAME...]",
+        help="With --executed: models that write references and calls; needs a key.",
+    ),
+]
 _Names = "An issue id, a stage, or a pattern such as nki_*; may be repeated."
 
 
@@ -96,6 +107,9 @@ def check(
     captured: _Captured = None,
     compiled: _Compiled = None,
     executed: _Executed = False,
+    model: _Models = NONE,
+    max_calls: MostCalls = None,
+    max_dollars: MostDollars = None,
     stdin: PathStdin = False,
 ) -> None:
     """Report issues in kernels from their source.
@@ -112,6 +126,10 @@ def check(
         isolated,
         load_captures(captured) if captured else None,
     )
+    options = ModelOptions(model, max_calls, None, max_dollars, None, None, None)
+    ensemble = options.ensemble(paths[0])
+    if ensemble is not None and not executed:
+        raise InputError("--model writes what --executed compares with; add --executed")
     if stdin and (diff or fix or compiled is not None or executed):
         raise InputError("--stdin only checks; remove --fix, --diff, --compiled and --executed")
     if diff or fix:
@@ -126,7 +144,7 @@ def check(
     files = [*checked_files(sources, chosen, once=True)]
     files += chosen.specs
     known = iter(files) if compiled is None else _compiled(files, chosen, compiled, captured)
-    told = _tell(_executed(known, chosen) if executed else known, form, chosen)
+    told = _tell(_executed(known, chosen, ensemble) if executed else known, form, chosen)
     end(told, any(f.issues or f.module.problems or f.notices for f in told), chosen.faults)
 
 
@@ -177,17 +195,23 @@ def _compiled(
         yield found
 
 
-def _executed(files: Iterable[Checked], chosen: "Chosen") -> Iterator[Checked]:
+def _executed(
+    files: Iterable[Checked], chosen: "Chosen", models: Ensemble | None
+) -> Iterator[Checked]:
     """The files with what running their host functions shows, one by one as they are run."""
     # What runs them is loaded where it is asked for.
-    from tilewright.cli.executed_issues import with_executed
+    from tilewright.cli.executed_issues import Reviewers, with_executed
 
-    for each in files:
-        path = Path(each.module.path)
-        found = each
-        with chosen.faults.collect_from(path):
-            found = with_executed(each, path, chosen.rules_and_context(path)[0])
-        yield found
+    if models is not None:
+        require_client()
+    with ExitStack() as stack:
+        reviewers = stack.enter_context(closing(Reviewers(models))) if models else None
+        for each in files:
+            path = Path(each.module.path)
+            found = each
+            with chosen.faults.collect_from(path):
+                found = with_executed(each, path, chosen.rules_and_context(path)[0], reviewers)
+            yield found
 
 
 class Chosen:

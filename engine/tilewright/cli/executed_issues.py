@@ -1,12 +1,18 @@
-"""Issues from running a file's host functions on drafted inputs, for ``check --executed``."""
+"""Issues from running a file's host functions, for ``check --executed``: on drafted inputs, and on
+those of a model's review."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tilewright.agents import reviewer
+from tilewright.agents.model import Unusable
+from tilewright.agents.reviewer import Review
 from tilewright.analysis.model import Issue
 from tilewright.checking import Checked
 from tilewright.checking.configuration import Rules
 from tilewright.cli.compile_issues import has_triton_kernels
+from tilewright.cli.model_options import connect
 from tilewright.cli.output import ERR, working
 from tilewright.cli.session import device_for
 from tilewright.devices.model import INTERPRETER
@@ -14,20 +20,70 @@ from tilewright.errors import TilewrightError
 from tilewright.evaluation.workbench import place_source
 from tilewright.executed.issues import executed_issues, import_issue
 from tilewright.executed.jobs import NotImportedError, all_tried
+from tilewright.executed.reviews import prompt_for, reviewed
 from tilewright.executed.search import Tried
+from tilewright.home import home
+from tilewright.models.model import CallRequest, ModelError, Role, Spent
+from tilewright.models.settings import Ensemble
 from tilewright.scratch import scratch_folder
+from tilewright.source.model import Module
 
 
-def with_executed(checked: Checked, path: Path, rules: Rules) -> Checked:
+class Reviewers:
+    """The models that review the files of a command, one after the other.
+
+    Raises:
+        InputError: an endpoint demands a key, and there is none.
+    """
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+        self._client = connect(ensemble, Spent())
+        self._asked = 0
+
+    def review(self, module: Module, path: Path) -> Review | None:
+        """The review of a file; why there is none is said."""
+        prompt = prompt_for(module)
+        if prompt is None:
+            return None
+        choice = self._ensemble.choose(Role.REVIEWER, self._asked)
+        self._asked += 1
+        request = CallRequest(Role.REVIEWER, choice, prompt.messages())
+        try:
+            with working(f"{choice.name} reviews {path}"):
+                found = reviewer.parse(self._client.complete(request).text)
+        except ModelError as error:
+            ERR.print(f"{path}: not reviewed: {error}")
+            return None
+        if isinstance(found, Unusable):
+            ERR.print(f"{path}: not reviewed: {found.message}")
+            return None
+        return found
+
+    def close(self) -> None:
+        """Give back the connections, and say how the calls were made."""
+        for note in self._client.notes:
+            ERR.print(f"note: {note}")
+        self._client.close()
+
+
+def with_executed(
+    checked: Checked, path: Path, rules: Rules, reviewers: Reviewers | None = None
+) -> Checked:
     """A checked file with what running it shows; what cannot be run is said and left out."""
     module = checked.module
     if not has_triton_kernels(checked, path, "run"):
         return checked
+    reviews: list[Tried] = []
     try:
+        review = reviewers.review(module, path) if reviewers is not None else None
         with working(f"running {path}"), scratch_folder() as scratch:
             placed = place_source(path, module.text, scratch / "executed")
             with device_for(INTERPRETER, None) as device:
                 found = all_tried(module, str(placed), device)
+                if review is not None:
+                    written = _place_review(review, path)
+                    reviews = reviewed(module, str(placed), review, written, device)
     except NotImportedError as error:
         new = import_issue(module, error.error)
         if not new:
@@ -37,7 +93,20 @@ def with_executed(checked: Checked, path: Path, rules: Rules) -> Checked:
         ERR.print(f"{path}: not run: {error}")
         return checked
     _say_rest(path, found)
-    return checked.with_issues(_unknown(executed_issues(module, found), checked), rules)
+    for one in reviews:
+        if one.why:
+            ERR.print(f"{path}: {one.function}: the review says nothing: {one.why}")
+    new = executed_issues(module, [*found, *reviews])
+    return checked.with_issues(_unknown(new, checked), rules)
+
+
+def _place_review(review: Review, path: Path) -> Path:
+    """Where the module of a review is kept, so that a person can read it."""
+    digest = hashlib.sha256(review.code.encode()).hexdigest()[:12]
+    place = home() / "reviews" / f"{path.stem}_{digest}.py"
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(review.code)
+    return place
 
 
 def _unknown(new: Sequence[Issue], checked: Checked) -> Iterator[Issue]:

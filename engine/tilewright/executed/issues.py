@@ -27,9 +27,12 @@ ISSUE_IDS = {
     Wrong.TILES: "neutral_element",
     Wrong.LAYOUT: "stride_of_other_tensor",
     Wrong.REFERENCE: "result_of_other_operator",
+    Wrong.REVIEW: "result_of_other_operator",
 }
 _CERTAIN = (Wrong.LAUNCH, Wrong.NAME)
 """What no other inputs would change."""
+_COMPARED = (Wrong.REFERENCE, Wrong.REVIEW)
+"""What is wrong with a whole result, wherever it is shown."""
 _ADVICE = 2
 _AT_ODD = "; with powers of two around that extent nothing is wrong"
 
@@ -76,7 +79,8 @@ def _of_function(module: Module, tried: Tried) -> Iterator[Issue]:
             f"In Triton's interpreter, not on a GPU, {tried.function} with "
             f"{described(sighting.call)}: {sighting.fault.text}"
         )
-        text += "" if sighting.is_ordinary or sighting.fault.kind is Wrong.REFERENCE else _AT_ODD
+        is_whole = not sighting.fault.line or sighting.fault.kind in _COMPARED
+        text += "" if sighting.is_ordinary or sighting.fault.kind in _COMPARED else _AT_ODD
         yield Issue(
             id=kind.id,
             stage=kind.stage,
@@ -84,7 +88,7 @@ def _of_function(module: Module, tried: Tried) -> Iterator[Issue]:
             message=f"{text}.",
             kernel=kernel.name if kernel is not None else None,
             range=where,
-            data={"tier": "executed", "place": "line" if sighting.fault.line else "kernel"},
+            data={"tier": "executed", "place": "kernel" if is_whole else "line"},
         )
 
 
@@ -109,5 +113,7 @@ def _place(module: Module, function: str, sighting: Sighting) -> tuple[Range, Ke
 
 
 def _whole_line(module: Module, line: int) -> Range:
-    text = module.text.splitlines()[line - 1]
+    lines = module.text.splitlines()
+    line = min(max(line, 1), len(lines))
+    text = lines[line - 1]
     return Range(line, len(text) - len(text.lstrip()), line, len(text))

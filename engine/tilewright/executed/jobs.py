@@ -1,9 +1,11 @@
 """The functions of a file that are run, and their calls in a worker, with answers kept on disk."""
 
 import ast
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from tilewright.devices.model import Device, JobStatus
@@ -112,11 +114,17 @@ def all_tried(module: Module, path: str, device: Device) -> list[Tried]:
     return [tried(space, run) for space in spaces(module)]
 
 
-def runner(path: str, device: Device) -> Run:
-    """Runs calls of a file on a device; what ends the process is the outcome of one call alone."""
+def runner(path: str, device: Device, written: Path | None = None) -> Run:
+    """Runs calls of a file on a device; what ends the process is the outcome of one call alone.
+
+    Args:
+        written: a module of calls and references.
+    """
     cache = ReportCache(home() / "executed")
     info = device.info
     versions = f"{info.python} {info.torch} {info.triton}"
+    if written is not None:
+        versions += f" {hashlib.sha256(written.read_bytes()).hexdigest()}"
 
     def run(calls: Sequence[DraftedCall]) -> list[DraftedRun]:
         if not calls:
@@ -127,7 +135,7 @@ def runner(path: str, device: Device) -> Run:
             return _runs(cast("DraftedRuns", kept))
         job: DraftedJob = {
             "kind": "drafted", "device": info.id, "module": path, "calls": list(calls),
-            "seconds": _CALL_S,
+            "written": str(written) if written else None, "seconds": _CALL_S,
         }  # fmt: skip
         outcome = device.run(job, _START_S + _CALL_S * len(calls))
         if outcome.status is JobStatus.OK:

@@ -5,7 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from tilewright.worker.messages.drafted import DraftedCall, DraftedResult, DraftedRun, RunError
+from tilewright.worker.messages.drafted import (
+    Deviation,
+    DraftedCall,
+    DraftedResult,
+    DraftedRun,
+    RunError,
+)
 
 
 class Reached(IntEnum):
@@ -34,6 +40,7 @@ class Wrong(StrEnum):
     TILES = "tiles"
     LAYOUT = "layout"
     REFERENCE = "reference"
+    REVIEW = "review"
 
 
 @dataclass(frozen=True)
@@ -135,16 +142,27 @@ def _of_error(error: RunError) -> Iterator[Fault]:
         yield Fault(Wrong.BROADCAST, line, text)
 
 
+def deviation_text(deviation: Deviation) -> str:
+    """How a result differs from a reference, for people."""
+    return (
+        f"{deviation['expected']} from {deviation['of']} at {deviation['at']}, "
+        f"{deviation['found']} here; {deviation['wrong']} of {deviation['elements']} elements "
+        "differ by more than rounding"
+    )
+
+
 def described(call: DraftedCall) -> str:
     """A call for people: ``x of shape [37, 101] (float32), n = 4``."""
     parts = []
-    for name, one in call["arguments"].items():
+    for key, one in call["arguments"].items():
+        name = key.removeprefix("=")
         name = name.removeprefix("=")
         if "shape" in one:
             axes = one.get("exchanged")
             stored = f", axes {axes[0]} and {axes[1]} stored in the other order" if axes else ""
             held = one.get("contents", "normal")
             what = "" if held == "normal" or ":" in held else f", {held} values"
+            what += f", strides {one['strides']}" if "strides" in one else ""
             parts.append(f"{name} of shape {one['shape']} ({one['dtype']}{what}{stored})")
         else:
             parts.append(f"{name} = {one.get('dtype') or one.get('value')}")

@@ -18,6 +18,7 @@ class Role(StrEnum):
     OPTIMIZER = "optimizer"
     EXTRACTOR = "extractor"
     SUMMARIZER = "summarizer"
+    REVIEWER = "reviewer"
 
 
 @dataclass(frozen=True)

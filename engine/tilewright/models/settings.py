@@ -101,7 +101,8 @@ class ModelSettings(_Asked):
     cache_megabytes: _Count = 256
     limits: LimitSettings = LimitSettings()
     roles: Mapping[
-        Literal["analyzer", "planner", "optimizer", "extractor", "summarizer"], RoleSettings
+        Literal["analyzer", "planner", "optimizer", "extractor", "summarizer", "reviewer"],
+        RoleSettings,
     ] = {}
     named: Mapping[str, NamedSettings] = {}
 

@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from tilewright.executed import extents
-from tilewright.executed.observations import Fault, Reached, Run, Sighting, Wrong, reached
+from tilewright.executed.observations import (
+    Fault,
+    Reached,
+    Run,
+    Sighting,
+    Wrong,
+    deviation_text,
+    reached,
+)
 from tilewright.executed.operator_names import bare_name, operator_of
 from tilewright.executed.relations.model import SoundDraft
 from tilewright.worker.messages.drafted import DraftedCall, DraftedRun, Reference
@@ -67,12 +75,8 @@ def _deviating(
         deviation = one.get("deviation")
         if deviation is None or reached(one) is not Reached.ENDED:
             continue
-        text = (
-            f"{deviation['expected']} from {deviation['of']} at {deviation['at']}, "
-            f"{deviation['found']} here; {deviation['wrong']} of {deviation['elements']} elements "
-            "differ by more than rounding"
-        )
-        yield Sighting(Fault(Wrong.REFERENCE, 0, text), call, call is calls[0])
+        fault = Fault(Wrong.REFERENCE, 0, deviation_text(deviation))
+        yield Sighting(fault, call, call is calls[0])
         return
 
 

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 _TOLERANCE = 0.05
 _NARROW = 0.15
+_SHARES = {
+    torch.float64: 0.02, torch.float32: 0.02, torch.float16: 0.05, torch.bfloat16: 0.05,
+    torch.int16: 0.0, torch.int32: 0.0, torch.int64: 0.0, torch.bool: 0.0,
+}  # fmt: skip
+_SHARE_OF_8_BITS = 0.15
 Found = tuple["Deviation | None", bool]
 """(the deviation, whether the reference could be computed and agrees)."""
 _NOTHING: Found = (None, False)
@@ -89,6 +94,26 @@ def _deviation(name: str, expected: torch.Tensor, result: torch.Tensor) -> Devia
     if result.is_floating_point():
         finite &= a.abs() < torch.finfo(result.dtype).max
     wrong = finite & (off > (_NARROW if narrow else _TOLERANCE))
+    return _furthest(name, a, b, wrong, torch.where(wrong, off, -1.0))
+
+
+def compared(name: str, expected: torch.Tensor, result: torch.Tensor) -> Deviation | None:
+    """The element that is furthest off a reference that knows the function's own conventions.
+
+    An element may be off by a share of itself, or of the root of the mean square where that is
+    larger; whole numbers of more than 8 bits not at all. What the reference has not finite, or too
+    large for the result's type, says nothing.
+    """
+    a, b = expected.double(), result.double()
+    known = torch.isfinite(a)
+    if result.is_floating_point():
+        known &= a.abs() <= torch.finfo(result.dtype).max
+    if not bool(known.any()):
+        return None
+    size = float(a[known].square().mean().sqrt())
+    off = torch.where(torch.isfinite(b), (a - b).abs(), torch.inf)
+    off = off / a.abs().clamp(min=max(size, 1e-6))
+    wrong = known & (off > _SHARES.get(result.dtype, _SHARE_OF_8_BITS))
     return _furthest(name, a, b, wrong, torch.where(wrong, off, -1.0))
 
 

@@ -18,14 +18,13 @@ from ..loading import host_timeout, partial_import
 from ..memcheck import access_monitor, allocator_hooks, poison, redzones
 from ..memcheck.containment import ContainedWatch, contained
 from ..protocol import JobError
-from . import contents, deviations, errors
+from . import contents, deviations, errors, written_calls
 from .variations import varied, with_tiles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..messages.drafted import (
-        DraftedArgument,
         DraftedCall,
         DraftedResult,
         DraftedRun,
@@ -50,13 +49,18 @@ class Runs:
         module: the file, imported within the interpreter's surroundings.
         path: its place.
         seconds: that a call may take.
+        written: the path of a module of calls and references.
     """
 
-    def __init__(self, module: ModuleType, path: str, seconds: float) -> None:
+    def __init__(
+        self, module: ModuleType, path: str, seconds: float, written: str | None = None
+    ) -> None:
         self._module = module
         self._path = path
         self._seconds = seconds
         self._results: list[Results] = []
+        self._written_path = written
+        self._written: written_calls.WrittenCalls | None = None
 
     def run(self, call: DraftedCall) -> DraftedRun:
         """What came of a call; never raises for what the file does."""
@@ -70,10 +74,13 @@ class Runs:
         configs: dict[str, int] = {}
         error: RunError | None = None
         returned: Any = None
+        try:
+            made = self._arguments(call, target)
+        except _FAILURES as raised:
+            return {"unusable": f"{type(raised).__name__}: {raised}"}
+        if made is None:
+            return {}
         with torch._C.DisableTorchFunction():
-            made = {
-                name: contents.argument_of(name, one) for name, one in call["arguments"].items()
-            }
             given = bands.place_all(dict(made), "input")
         start = time.perf_counter()
         with (
@@ -83,7 +90,7 @@ class Runs:
         ):  # fmt: skip
             try:
                 with host_timeout.limited(self._seconds):
-                    returned = _call_result(target, call["arguments"], given)
+                    returned = _call_result(target, made, given)
             except _FAILURES as raised:
                 error = errors.error_of(raised, self._path)
         seconds = time.perf_counter() - start
@@ -92,11 +99,30 @@ class Runs:
                 "error": error, "seconds": seconds, "launches": dict(counts),
                 "configs": max(configs.values(), default=1),
             }  # fmt: skip
+        if "number" in (call.get("reference") or {}):
+            found["arguments"] = written_calls.described(made)
         if error is None:
-            self._compare(call, made, returned, found)
+            self._compare(call, made, given, returned, found)
         return found
 
-    def _compare(self, call: DraftedCall, made: Results, returned: Any, found: DraftedRun) -> None:
+    def _arguments(self, call: DraftedCall, target: Any) -> Results | None:
+        """What a call is made with: drafted, or as it is written; None for one that is not."""
+        reference = call.get("reference") or {}
+        if "number" not in reference or self._written_path is None:
+            with torch._C.DisableTorchFunction():
+                return {
+                    name: contents.argument_of(name, one) for name, one in call["arguments"].items()
+                }
+        with host_timeout.limited(_REFERENCES * self._seconds):
+            if self._written is None:
+                self._written = written_calls.WrittenCalls(self._written_path)
+            found = self._written.arguments(call["function"], target, reference["number"])
+            written_calls.described(found or {})
+            return found
+
+    def _compare(
+        self, call: DraftedCall, made: Results, given: Results, returned: Any, found: DraftedRun
+    ) -> None:
         """Add how far a call is from its reference, if it has one and that runs."""
         reference = call.get("reference") or {}
         try:
@@ -108,13 +134,20 @@ class Runs:
                         if result is not None else (None, False)
                     )  # fmt: skip
                 elif "function" in reference:
-                    expected = _call_result(self._target(reference["function"]), call["arguments"],
-                                       _copies(made))  # fmt: skip
+                    expected = _call_result(self._target(reference["function"]), made,
+                                            _copies(made))  # fmt: skip
                     told = deviations.from_function(reference["function"], expected, returned)
+                elif self._written is not None:
+                    copies = _copies(made)
+                    expected = self._written.expected(call["function"], copies)
+                    told = written_calls.deviation(
+                        "the reference", (expected, copies), (returned, given), made
+                    )
                 else:
                     return
-        except _FAILURES:
-            return  # a reference that does not run says nothing
+        except _FAILURES as raised:  # a reference that does not run says nothing
+            found["unusable"] = f"{type(raised).__name__}: {raised}"
+            return
         found["deviation"], found["agreed"] = told
 
     def _run(
@@ -166,9 +199,7 @@ class Runs:
         ]
 
 
-def _call_result(
-    target: Any, arguments: Mapping[str, DraftedArgument], given: Mapping[str, Any]
-) -> Any:
+def _call_result(target: Any, arguments: Iterable[str], given: Mapping[str, Any]) -> Any:
     """Arguments by position come first; those named with "=" by keyword."""
     named = {name.removeprefix("="): given[name] for name in arguments if name.startswith("=")}
     return target(*(given[name] for name in arguments if not name.startswith("=")), **named)

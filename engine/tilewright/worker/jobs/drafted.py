@@ -20,5 +20,5 @@ def perform(job: DraftedJob) -> DraftedRuns:
             module = entry_point.load_module(job["module"])
         except partial_import.FAILURES as error:
             return {"runs": [], "failure": errors.error_of(error, job["module"])}
-        runs = Runs(module, job["module"], job["seconds"])
+        runs = Runs(module, job["module"], job["seconds"], job["written"])
         return {"runs": [runs.run(call) for call in job["calls"]], "failure": None}

@@ -13,13 +13,14 @@ class DraftedArgument(TypedDict, total=False):
     ``value``.
 
     ``contents`` of a tensor is a family of ``drafted.contents``; ``exchanged`` two axes that lie
-    in memory in the other order.
+    in memory in the other order; ``strides`` of a written tensor that is not contiguous.
     """
 
     shape: list[int]
     dtype: str
     contents: str
     exchanged: list[int]
+    strides: list[int]
     value: Plain
 
 
@@ -35,11 +36,13 @@ class Variation(TypedDict, total=False):
 
 class Reference(TypedDict, total=False):
     """What a call's result is compared with: an ``operator`` of torch with its ``roles`` (role:
-    name of the argument), or a ``function`` of the file with the same arguments."""
+    name of the argument), or a ``function`` of the file with the same arguments. With a ``number``
+    the call and its reference are those of that number in the job's module of them."""
 
     operator: str
     roles: dict[str, str]
     function: str
+    number: int
 
 
 class DraftedCall(TypedDict):
@@ -98,7 +101,9 @@ class Deviation(TypedDict):
 class DraftedRun(TypedDict, total=False):
     """``changed``: inputs that hold something else afterwards; ``difference``: between the results
     and those of the call that they must be ``like``; ``deviation``: from the reference, None where
-    there is none; ``agreed``: the reference could be computed and is the result."""
+    there is none; ``agreed``: the reference could be computed and is the result; ``arguments``: of
+    a call that was written, empty where there is none of its number; ``unusable``: why what was
+    written says nothing."""
 
     error: RunError | None
     seconds: float
@@ -112,6 +117,8 @@ class DraftedRun(TypedDict, total=False):
     difference: str | None
     deviation: Deviation | None
     agreed: bool
+    arguments: dict[str, DraftedArgument]
+    unusable: str
 
 
 class DraftedRuns(TypedDict):
@@ -122,9 +129,13 @@ class DraftedRuns(TypedDict):
 
 
 class DraftedJob(Job[DraftedRuns]):
-    """Run calls in the interpreter; each may take ``seconds``."""
+    """Run calls in the interpreter; each may take ``seconds``.
+
+    ``written``: where a module of calls and references lies (see ``drafted.written_calls``).
+    """
 
     kind: Literal["drafted"]
     module: str
+    written: str | None
     calls: list[DraftedCall]
     seconds: float

@@ -1,0 +1,79 @@
+"""The reviewer: writes what host functions should compute, calls that tell, and names faults."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewright.agents.answers import AnswerError, answer
+from tilewright.agents.model import Unusable
+from tilewright.agents.objects import last_object
+from tilewright.agents.prompt import Prompt, fenced, whole
+from tilewright.agents.templates import sentences
+from tilewright.models.model import Role
+from tilewright.textfile import one_line
+
+MOST_CALLS = 8
+_MOST_WHY = 300
+
+
+@dataclass(frozen=True)
+class NamedFault:
+    """A fault that a model names; ``line`` is 1-based, in the file."""
+
+    function: str
+    line: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Review:
+    """A module of references and calls (see ``worker.drafted.written_calls``), and faults."""
+
+    code: str
+    faults: tuple[NamedFault, ...]
+
+
+def build(text: str, functions: Sequence[str]) -> Prompt:
+    """The prompt for the functions of a file, whose text is shown whole."""
+    role = Role.REVIEWER
+    lines = text.splitlines()
+    width = len(str(len(lines)))
+    numbered = "\n".join(f"{number:>{width}} | {line}" for number, line in enumerate(lines, 1))
+    names = ", ".join(f"`{name}`" for name in functions)
+    parts = (
+        whole(1, "TASK", sentences(role.value, "role")),
+        whole(2, "RULES", sentences(role.value, "rules", calls=MOST_CALLS)),
+        whole(7, "FILE", fenced(numbered, "python")),
+        whole(10, "GOAL", sentences(role.value, "goal", functions=names)),
+    )
+    return Prompt(role, parts)
+
+
+def parse(reply: str) -> Review | Unusable:
+    """The review of a reply."""
+    try:
+        code = answer(reply).code
+    except AnswerError as error:
+        return Unusable(str(error))
+    if not code:
+        return Unusable("the reply has no module in a fence that begins with ```python")
+    try:
+        ast.parse(code)
+    except (SyntaxError, ValueError) as error:
+        return Unusable(f"the module of the reply cannot be parsed: {error}")
+    given = last_object(reply) or {}
+    faults = given.get("faults")
+    found = [_fault(one) for one in faults] if isinstance(faults, list) else []
+    return Review(code, tuple(one for one in found if one is not None))
+
+
+def _fault(given: Any) -> NamedFault | None:
+    if not isinstance(given, Mapping):
+        return None
+    function, line, why = given.get("function"), given.get("line"), given.get("why")
+    if not isinstance(function, str) or type(line) is not int or not isinstance(why, str):
+        return None
+    text = one_line(" ".join(why.split()))
+    short = text if len(text) <= _MOST_WHY else f"{text[:_MOST_WHY].rpartition(' ')[0]} [...]"
+    return NamedFault(function, line, short)

@@ -1,0 +1,142 @@
+"""Calls of a file's functions and references for them, as a module of their own states them.
+
+For a function ``f`` the module defines ``calls_f()``, a list of dictionaries of arguments by name,
+and ``reference_f`` with the parameters of ``f``; for ``C.apply`` they are named after ``C``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..inputs import tensor_files
+from ..loading import entry_point
+from ..protocol import JobError
+from .deviations import compared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
+
+    from ..messages.drafted import Deviation, DraftedArgument
+
+_PLAIN = (int, float, bool, str, type(None))
+
+
+class WrittenCalls:
+    """What the module at a path says."""
+
+    def __init__(self, path: str) -> None:
+        self._module: ModuleType = entry_point.load_module(path)
+        self._calls: dict[str, list[dict[str, Any]]] = {}
+
+    def arguments(self, function: str, target: Any, number: int) -> dict[str, Any] | None:
+        """The arguments of a call, those by keyword behind a "="; None where there is none."""
+        if function not in self._calls:
+            torch.manual_seed(0)
+            self._calls[function] = list(self._named("calls", function)())
+        calls = self._calls[function]
+        if number >= len(calls):
+            return None
+        given = calls[number]
+        if not isinstance(given, dict):
+            raise JobError(f"call {number + 1} of {function} is no dictionary")
+        if not function.endswith(".apply"):
+            return {f"={name}": value for name, value in given.items()}
+        # ``apply`` takes arguments by position alone.
+        names = [*inspect.signature(target.__self__.forward).parameters][1:]
+        if rest := set(given) - set(names):
+            raise JobError(f"{function} has no parameter {min(rest)}")
+        last = max((names.index(name) for name in given), default=-1)
+        return {name: given.get(name) for name in names[: last + 1]}
+
+    def expected(self, function: str, arguments: Mapping[str, Any]) -> Any:
+        """What the reference returns; it may write to the arguments."""
+        reference = self._named("reference", function)
+        return reference(**{name.removeprefix("="): one for name, one in arguments.items()})
+
+    def _named(self, kind: str, function: str) -> Callable[..., Any]:
+        name = f"{kind}_{function.removesuffix('.apply').replace('.', '_')}"
+        found: Callable[..., Any] | None = getattr(self._module, name, None)
+        if found is None:
+            raise JobError(f"there is no {name}")
+        return found
+
+
+def described(arguments: Mapping[str, Any]) -> dict[str, DraftedArgument]:
+    """The arguments in a message: of tensors their shapes and types."""
+    return {name: _described(name, value) for name, value in arguments.items()}
+
+
+def _described(name: str, value: Any) -> DraftedArgument:
+    if isinstance(value, torch.Tensor):
+        found: DraftedArgument = {
+            "shape": list(value.shape),
+            "dtype": tensor_files.dtype_name(value.dtype),
+        }
+        if not value.is_contiguous():
+            found["strides"] = list(value.stride())
+        return found
+    if isinstance(value, torch.dtype):
+        return {"dtype": tensor_files.dtype_name(value)}
+    if isinstance(value, _PLAIN):
+        return {"value": value}
+    if isinstance(value, list | tuple) and all(isinstance(one, _PLAIN) for one in value):
+        return {"value": str(value)}
+    raise JobError(f"{name.removeprefix('=')} is a {type(value).__name__}, which no call may have")
+
+
+def deviation(
+    name: str,
+    expected: tuple[Any, Mapping[str, Any]],
+    result: tuple[Any, Mapping[str, Any]],
+    made: Mapping[str, Any],
+) -> tuple[Deviation | None, bool]:
+    """What a function returned and wrote against what its reference did.
+
+    Args:
+        expected, result: what came back, and the arguments afterwards.
+        made: the arguments before.
+    """
+    written = [one for one in _tensors(made) if not _same(made[one], expected[1][one])]
+    there = _leaves(expected[0])
+    here = _leaves(result[0])
+    if there and not any(isinstance(one, torch.Tensor) for one in here):
+        # The function returns nothing, and the reference what the function writes.
+        changed = [one for one in _tensors(made) if not _same(made[one], result[1][one])]
+        here = [result[1][one] for one in changed] if len(changed) == len(there) else []
+    pairs = [
+        (one, other)
+        for one, other in zip(there, here, strict=False)
+        if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
+    ]
+    pairs += [(expected[1][one], result[1][one]) for one in written]
+    pairs = [(one, other) for one, other in pairs if one.numel() == other.numel() > 0]
+    if not pairs:
+        raise JobError("the reference gives nothing that can be compared with a result")
+    for one, other in pairs:
+        found = compared(name, one.detach().reshape(other.shape), other.detach())
+        if found is not None:
+            return found, False
+    return None, True
+
+
+def _tensors(arguments: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in arguments.items() if isinstance(value, torch.Tensor)]
+
+
+def _leaves(value: Any) -> list[Any]:
+    """What came back, one after the other; None holds a place."""
+    if isinstance(value, dict):
+        return [leaf for one in value.values() for leaf in _leaves(one)]
+    if isinstance(value, list | tuple):
+        return [leaf for one in value for leaf in _leaves(one)]
+    return [value]
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and torch.equal(
+        torch.nan_to_num(one.double()), torch.nan_to_num(other.double())
+    )

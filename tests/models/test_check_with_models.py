@@ -1,0 +1,107 @@
+"""``check --executed --model``: what a model calls wrong counts where a run shows it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scripted_server import Answer, serve
+
+pytest.importorskip("openai", reason="needs openai: pip install 'tilewright[models]'")
+
+pytestmark = [pytest.mark.triton, pytest.mark.slow]
+
+FILE = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def centered_kernel(x_ptr, y_ptr, cols, B: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, B)
+    x = tl.load(x_ptr + row * cols + at, mask=at < cols, other=0.0)
+    middle = tl.sum(x, 0) / {COUNT}
+    tl.store(y_ptr + row * cols + at, x - middle, mask=at < cols)
+
+
+def centered(x):
+    n, cols = x.shape
+    y = torch.empty_like(x)
+    centered_kernel[(n,)](x, y, cols, B=triton.next_power_of_2(cols))
+    return y
+"""
+MODULE = """\
+import torch
+
+
+def reference_centered(x):
+    wide = x.double()
+    return (wide - wide.mean(1, keepdim=True)).to(x.dtype)
+
+
+def calls_centered():
+    torch.manual_seed(1)
+    return [{"x": torch.randn(4, 16)}, {"x": torch.randn(3, 21) + 1}]
+"""
+FAULT = '{"faults": [{"function": "centered", "line": 11, "why": "It divides by the block."}]}'
+NONE = '{"faults": []}'
+
+
+def checked(folder: Path, count: str, faults: str, module: str = MODULE) -> tuple[list[str], str]:
+    """Messages of the issue of differing results, and what was said of the rest."""
+    (folder / "centered.py").write_text(FILE.replace("{COUNT}", count))
+    reply = f"```python\n{module}```\n```json\n{faults}\n```\n"
+    command = [sys.executable, "-m", "tilewright", "check", "centered.py", "--executed"]
+    with serve(lambda request, number: Answer(reply)) as server:
+        done = subprocess.run(
+            [*command, "--model", "scripted", "--format", "json"],
+            cwd=folder,
+            env={
+                **os.environ,
+                "OPENAI_BASE_URL": server.base_url,
+                "OPENAI_API_KEY": "sk-check-0123456789",
+                "TILEWRIGHT_HOME": str(folder / "home"),
+            },
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert len(server.requests) <= 1
+    (file,) = json.loads(done.stdout)["files"]
+    found = [one for one in file["issues"] if one["id"] == "result_of_other_operator"]
+    assert all(one["line"] == 11 for one in found)
+    return [one["message"] for one in found], done.stderr
+
+
+def test_a_named_fault_that_a_run_shows_is_reported_with_the_call(tmp_path: Path) -> None:
+    (message,), _ = checked(tmp_path, "B", FAULT)
+    assert "x of shape [3, 21] (float32)" in message
+    assert "1 of 2 calls agree" in message
+    assert "line 11: It divides by the block." in message
+    (kept,) = (tmp_path / "home" / "reviews").iterdir()
+    assert kept.read_text().strip() == MODULE.strip()
+    assert str(kept) in message
+
+
+def test_a_named_fault_that_no_run_shows_is_not_reported(tmp_path: Path) -> None:
+    assert checked(tmp_path, "cols", FAULT)[0] == []
+
+
+def test_a_difference_without_a_named_fault_is_not_reported(tmp_path: Path) -> None:
+    assert checked(tmp_path, "B", NONE)[0] == []
+
+
+def test_a_reply_of_no_use_is_said(tmp_path: Path) -> None:
+    found, said = checked(tmp_path, "B", FAULT, "def calls_centered(:\n")
+    assert found == []
+    assert "centered.py: not reviewed: the module of the reply cannot be parsed" in said
+
+
+def test_a_reference_that_fails_is_said(tmp_path: Path) -> None:
+    found, said = checked(tmp_path, "B", FAULT, MODULE.replace("wide.mean", "wide.meen"))
+    assert found == []
+    assert "centered: the review says nothing: AttributeError" in said
