@@ -144,6 +144,8 @@ def _of_error(error: RunError) -> Iterator[Fault]:
 
 def deviation_text(deviation: Deviation) -> str:
     """How a result differs from a reference, for people."""
+    if not deviation["at"]:
+        return f"{deviation['expected']} from {deviation['of']}, {deviation['found']} here"
     return (
         f"{deviation['expected']} from {deviation['of']} at {deviation['at']}, "
         f"{deviation['found']} here; {deviation['wrong']} of {deviation['elements']} elements "

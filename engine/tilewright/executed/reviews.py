@@ -94,6 +94,9 @@ def _sightings(made: Pairs, named: tuple[NamedFault, ...], written: Path) -> Ite
         )
         yield Sighting(Fault(Wrong.REVIEW, named[0].line, text), call, True)
     for call, run in made:
-        for fault in faults(run):
-            if fault.kind is not Wrong.NOT_FINITE:
-                yield Sighting(fault, call, True)
+        error = run.get("error")
+        known = [fault for fault in faults(run) if fault.kind is not Wrong.NOT_FINITE]
+        if error is not None and error["by"] == "kernel" and not known:
+            text = f"{error['kind']} in the kernel: {error['text']}. The model says of {said}"
+            known = [Fault(Wrong.REVIEW, error["line"] or named[0].line, text)]
+        yield from (Sighting(fault, call, True) for fault in known)

@@ -103,24 +103,31 @@ def deviation(
     written = [one for one in _tensors(made) if not _same(made[one], expected[1][one])]
     there = _leaves(expected[0])
     here = _leaves(result[0])
-    if there and not any(isinstance(one, torch.Tensor) for one in here):
-        # The function returns nothing, and the reference what the function writes.
+    if not any(isinstance(one, torch.Tensor) for one in here):
+        # The function may return nothing, and the reference what the function writes.
         changed = [one for one in _tensors(made) if not _same(made[one], result[1][one])]
-        here = [result[1][one] for one in changed] if len(changed) == len(there) else []
-    pairs = [
-        (one, other)
-        for one, other in zip(there, here, strict=False)
-        if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
-    ]
+        here = [result[1][one] for one in changed] or [result[0]]
+    pairs = [pair for pair in zip(there, here, strict=False) if isinstance(pair[0], torch.Tensor)]
     pairs += [(expected[1][one], result[1][one]) for one in written]
-    pairs = [(one, other) for one, other in pairs if one.numel() == other.numel() > 0]
     if not pairs:
         raise JobError("the reference gives nothing that can be compared with a result")
     for one, other in pairs:
-        found = compared(name, one.detach().reshape(other.shape), other.detach())
+        found = _of_pair(name, one.detach(), other)
         if found is not None:
             return found, False
     return None, True
+
+
+def _of_pair(name: str, expected: torch.Tensor, result: Any) -> Deviation | None:
+    """Two values that should be the same; axes of one element are no difference."""
+    if isinstance(result, torch.Tensor) and result.squeeze().shape == expected.squeeze().shape:
+        return compared(name, expected.reshape(result.shape), result.detach())
+    is_tensor = isinstance(result, torch.Tensor)
+    return {
+        "of": name, "at": [], "expected": f"a tensor of shape {list(expected.shape)}",
+        "found": f"one of shape {list(result.shape)}" if is_tensor else f"{type(result).__name__}",
+        "wrong": expected.numel(), "elements": expected.numel(),
+    }  # fmt: skip
 
 
 def _tensors(arguments: Mapping[str, Any]) -> list[str]:
