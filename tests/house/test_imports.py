@@ -57,12 +57,12 @@ ALLOWED: dict[str, set[str]] = {
     "costs": {"analysis", "source", "knowledge", "targets", "hardware", "worker"},
 }
 ALLOWED["signatures"] = ALLOWED["captures"] | {"captures", "analysis"}
-ALLOWED["executed"] = ALLOWED["signatures"] | {"signatures"}
 ALLOWED["evaluation"] = ALLOWED["signatures"] | {"signatures", "compiled", "costs", "certificates"}
 ALLOWED["inspection"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["profiling"] = ALLOWED["inspection"]
 ALLOWED["store"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["agents"] = ALLOWED["evaluation"] | {"evaluation", "models"}
+ALLOWED["executed"] = ALLOWED["agents"] | {"agents"}
 ALLOWED["search"] = ALLOWED["evaluation"] | {"evaluation"}
 ALLOWED["memory"] = ALLOWED["store"] | {"store", "search", "rewrites"}
 ALLOWED["strategies"] = ALLOWED["store"] | {

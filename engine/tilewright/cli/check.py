@@ -128,16 +128,11 @@ def check(
     )
     options = ModelOptions(model, max_calls, None, max_dollars, None, None, None)
     ensemble = options.ensemble(paths[0])
+    is_run = compiled is not None or executed
+    _refuse_mixed(is_fix=fix or diff, is_run=is_run, stdin=stdin)
     if ensemble is not None and not executed:
         raise InputError("--model writes what --executed compares with; add --executed")
-    if stdin and (diff or fix or compiled is not None or executed):
-        raise InputError("--stdin only checks; remove --fix, --diff, --compiled and --executed")
     if diff or fix:
-        if compiled is not None or executed:
-            raise InputError(
-                "--fix and --diff apply to issues of the source only; remove --compiled and "
-                "--executed"
-            )
         _fix(paths, chosen, form, write=fix and not diff)
         return
     sources = sources_of(paths, chosen.faults, isolated=isolated, from_stdin=stdin)
@@ -146,6 +141,16 @@ def check(
     known = iter(files) if compiled is None else _compiled(files, chosen, compiled, captured)
     told = _tell(_executed(known, chosen, ensemble) if executed else known, form, chosen)
     end(told, any(f.issues or f.module.problems or f.notices for f in told), chosen.faults)
+
+
+def _refuse_mixed(*, is_fix: bool, is_run: bool, stdin: bool) -> None:
+    """Refuse options that exclude each other."""
+    if stdin and (is_fix or is_run):
+        raise InputError("--stdin only checks; remove --fix, --diff, --compiled and --executed")
+    if is_fix and is_run:
+        raise InputError(
+            "--fix and --diff apply to issues of the source only; remove --compiled and --executed"
+        )
 
 
 def checked_files(

@@ -95,7 +95,7 @@ def with_executed(
     _say_rest(path, found)
     for one in reviews:
         if one.why:
-            ERR.print(f"{path}: {one.function}: the review says nothing: {one.why}")
+            ERR.print(f"{path}: {one.function}: its review is of no use: {one.why}")
     new = executed_issues(module, [*found, *reviews])
     return checked.with_issues(_unknown(new, checked), rules)
 

@@ -22,7 +22,7 @@ from tilewright.executed.observations import (
 )
 from tilewright.executed.search import Tried
 from tilewright.source.model import Module
-from tilewright.worker.messages.drafted import Deviation, DraftedCall, DraftedRun
+from tilewright.worker.messages.drafted import Deviation, DraftedCall, DraftedRun, Reference
 
 
 def prompt_for(module: Module) -> Prompt | None:
@@ -46,19 +46,27 @@ def reviewed(
     run = runner(path, device, written)
     found = []
     for function in host_functions(module):
-        calls: list[DraftedCall] = [
-            {
-                "function": function.name,
-                "arguments": {},
-                "reference": {"number": number},
-            }
-            for number in range(reviewer.MOST_CALLS)
-        ]
+        calls = [*_calls(function.name, gradient=False)]
+        if _has_backward(module):
+            calls += _calls(function.name, gradient=True)
         runs = run(calls)
         named = tuple(f for f in review.faults if f.function == function.name)
         pairs = [*zip(calls, runs, strict=False)]
         found.append(_tried(function.name, pairs, named, written))
     return found
+
+
+def _calls(function: str, *, gradient: bool) -> Iterator[DraftedCall]:
+    for number in range(reviewer.MOST_CALLS):
+        reference: Reference = {"number": number}
+        if gradient:
+            reference["gradient"] = True
+        yield {"function": function, "arguments": {}, "reference": reference}
+
+
+def _has_backward(module: Module) -> bool:
+    """Whether a class of the file says how its results' gradients become those of arguments."""
+    return any(name.endswith(".backward") for name in module.host_functions)
 
 
 Pairs = list[tuple[DraftedCall, DraftedRun]]

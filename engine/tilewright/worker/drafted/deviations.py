@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TOLERANCE = 0.05
 _NARROW = 0.15
 _SHARES = {
-    torch.float64: 0.02, torch.float32: 0.02, torch.float16: 0.05, torch.bfloat16: 0.05,
+    torch.float64: 1e-3, torch.float32: 1e-3, torch.float16: 0.01, torch.bfloat16: 0.03,
     torch.int16: 0.0, torch.int32: 0.0, torch.int64: 0.0, torch.bool: 0.0,
 }  # fmt: skip
 _SHARE_OF_8_BITS = 0.15

@@ -18,7 +18,7 @@ from ..loading import host_timeout, partial_import
 from ..memcheck import access_monitor, allocator_hooks, poison, redzones
 from ..memcheck.containment import ContainedWatch, contained
 from ..protocol import JobError
-from . import contents, deviations, errors, written_calls
+from . import contents, deviations, errors, gradients, written_calls
 from .variations import varied, with_tiles
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ class Runs:
         configs: dict[str, int] = {}
         error: RunError | None = None
         returned: Any = None
+        reference = call.get("reference") or {}
+        is_backward = reference.get("gradient", False)
+        at: list[int] = []
         try:
             made = self._arguments(call, target)
         except _FAILURES as raised:
@@ -82,27 +85,37 @@ class Runs:
             return {}
         with torch._C.DisableTorchFunction():
             given = bands.place_all(dict(made), "input")
+            if is_backward:
+                given = gradients.with_gradients(given)
         start = time.perf_counter()
         with (
-            torch.no_grad(), allocator_hooks.Guard(bands), access_monitor.watching(watch),
-            contained(watch), poison.Poison(), hooks.counted() as counts,
+            torch.set_grad_enabled(is_backward), allocator_hooks.Guard(bands),
+            access_monitor.watching(watch), contained(watch), poison.Poison(),
+            hooks.counted() as counts,
             hooks.one_config(int(variation.get("config") or 0), configs), varied(variation),
         ):  # fmt: skip
             try:
                 with host_timeout.limited(self._seconds):
                     returned = _call_result(target, made, given)
+                    if is_backward:
+                        at = gradients.outputs(written_calls.leaves(returned))
+                        returned = gradients.backward(
+                            written_calls.leaves(returned), at, given, reference["number"],
+                            bands.place,
+                        )  # fmt: skip
             except _FAILURES as raised:
                 error = errors.error_of(raised, self._path)
         seconds = time.perf_counter() - start
+        given = {n: v.detach() if isinstance(v, torch.Tensor) else v for n, v in given.items()}
         with torch._C.DisableTorchFunction():
             found = self._run(call, made, given, returned, bands, watch) | {
                 "error": error, "seconds": seconds, "launches": dict(counts),
                 "configs": max(configs.values(), default=1),
             }  # fmt: skip
-        if "number" in (call.get("reference") or {}):
+        if "number" in reference:
             found["arguments"] = written_calls.described(made)
         if error is None:
-            self._compare(call, made, given, returned, found)
+            self._compare(call, made, (given, returned, at), found)
         return found
 
     def _arguments(self, call: DraftedCall, target: Any) -> Results | None:
@@ -121,10 +134,12 @@ class Runs:
             return found
 
     def _compare(
-        self, call: DraftedCall, made: Results, given: Results, returned: Any, found: DraftedRun
-    ) -> None:
+        self, call: DraftedCall, made: Results, ended: tuple[Results, Any, list[int]],
+        found: DraftedRun,
+    ) -> None:  # fmt: skip
         """Add how far a call is from its reference, if it has one and that runs."""
         reference = call.get("reference") or {}
+        given, returned, at = ended
         try:
             with torch.random.fork_rng(), host_timeout.limited(_REFERENCES * self._seconds):
                 if "operator" in reference:
@@ -137,6 +152,16 @@ class Runs:
                     expected = _call_result(self._target(reference["function"]), made,
                                             _copies(made))  # fmt: skip
                     told = deviations.from_function(reference["function"], expected, returned)
+                elif reference.get("gradient") and self._written is not None:
+                    copies = gradients.with_gradients(_copies(made))
+                    with torch.enable_grad():
+                        expected = written_calls.leaves(
+                            self._written.expected(call["function"], copies)
+                        )
+                        expected = gradients.backward(
+                            expected, at, copies, reference["number"], lambda one, _: one
+                        )
+                    told = written_calls.deviation_of_gradients(expected, returned)
                 elif self._written is not None:
                     copies = _copies(made)
                     expected = self._written.expected(call["function"], copies)

@@ -101,8 +101,7 @@ def deviation(
         made: the arguments before.
     """
     written = [one for one in _tensors(made) if not _same(made[one], expected[1][one])]
-    there = _leaves(expected[0])
-    here = _leaves(result[0])
+    there, here = leaves(expected[0]), leaves(result[0])
     if not any(isinstance(one, torch.Tensor) for one in here):
         # The function may return nothing, and the reference what the function writes.
         changed = [one for one in _tensors(made) if not _same(made[one], result[1][one])]
@@ -116,6 +115,31 @@ def deviation(
         if found is not None:
             return found, False
     return None, True
+
+
+def deviation_of_gradients(
+    expected: Mapping[str, torch.Tensor | None], result: Mapping[str, torch.Tensor | None]
+) -> tuple[Deviation | None, bool]:
+    """Gradients of a function against those of its reference; what either lacks says nothing."""
+    pairs = [(name, one, result.get(name)) for name, one in expected.items()]
+    known = [(name, a, b) for name, a, b in pairs if a is not None and b is not None]
+    if not known:
+        raise JobError("no argument has a gradient in both passes")
+    for name, one, other in known:
+        of = f"the gradient of {name.removeprefix('=')} of the reference"
+        found = _of_pair(of, one.detach(), other.detach())
+        if found is not None:
+            return found, False
+    return None, True
+
+
+def leaves(value: Any) -> list[Any]:
+    """What came back, one after the other; None holds a place."""
+    if isinstance(value, dict):
+        return [leaf for one in value.values() for leaf in leaves(one)]
+    if isinstance(value, list | tuple):
+        return [leaf for one in value for leaf in leaves(one)]
+    return [value]
 
 
 def _of_pair(name: str, expected: torch.Tensor, result: Any) -> Deviation | None:
@@ -132,15 +156,6 @@ def _of_pair(name: str, expected: torch.Tensor, result: Any) -> Deviation | None
 
 def _tensors(arguments: Mapping[str, Any]) -> list[str]:
     return [name for name, value in arguments.items() if isinstance(value, torch.Tensor)]
-
-
-def _leaves(value: Any) -> list[Any]:
-    """What came back, one after the other; None holds a place."""
-    if isinstance(value, dict):
-        return [leaf for one in value.values() for leaf in _leaves(one)]
-    if isinstance(value, list | tuple):
-        return [leaf for one in value for leaf in _leaves(one)]
-    return [value]
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -37,12 +37,14 @@ class Variation(TypedDict, total=False):
 class Reference(TypedDict, total=False):
     """What a call's result is compared with: an ``operator`` of torch with its ``roles`` (role:
     name of the argument), or a ``function`` of the file with the same arguments. With a ``number``
-    the call and its reference are those of that number in the job's module of them."""
+    the call and its reference are those of that number in the job's module of them; with
+    ``gradient`` the gradients of a backward pass are compared instead of the results."""
 
     operator: str
     roles: dict[str, str]
     function: str
     number: int
+    gradient: bool
 
 
 class DraftedCall(TypedDict):
