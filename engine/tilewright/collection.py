@@ -34,6 +34,13 @@ def set_aside() -> int:
     return more
 
 
+def collect_new() -> None:
+    """Collect what was made since the last call of this or of ``collect_all``; what is left is set
+    aside. That takes as long as what was made is many."""
+    gc.collect()
+    gc.freeze()
+
+
 def collect_all() -> None:
     """Collect everything, also what was set aside; what is left is set aside again."""
     gc.unfreeze()

@@ -1,33 +1,28 @@
 """When garbage is collected: in the pauses between edits.
 
-A collection goes through every syntax tree that is remembered, which takes longer than an edit.
-What an edit leaves behind is set aside at the next one, which takes no time, and collected in the
-first pause; in a session without pauses, when it has become so much that memory must be bounded.
+A collection of everything goes through every syntax tree that is remembered, which takes longer than
+an edit, and a person may go on typing meanwhile. So a short pause collects only what was made since
+the last one, and a long one what older versions have left behind.
 """
 
 import asyncio
+from collections.abc import Callable
 
-from tilewright.collection import collect_all, set_aside
+from tilewright.collection import collect_all, collect_new
 
 _PAUSE_S = 2.0
-_MOST_OBJECTS = 500_000  # some 50 MB
+_LONG_PAUSE_S = 30.0
 
 
 class IdleCollection:
     """Collects garbage in the pauses between edits."""
 
     def __init__(self) -> None:
-        self._objects = 0
         self._pending: asyncio.TimerHandle | None = None
 
     def changed(self) -> None:
-        """A document changed: set aside what there is, and wait for a pause."""
-        self.close()
-        self._objects += set_aside()
-        if self._objects > _MOST_OBJECTS:
-            self._collect()
-            return
-        self._pending = asyncio.get_running_loop().call_later(_PAUSE_S, self._collect)
+        """A document changed: wait for a pause."""
+        self._after(_PAUSE_S, self._collect_new)
 
     def close(self) -> None:
         """Collect nothing more."""
@@ -35,6 +30,14 @@ class IdleCollection:
             self._pending.cancel()
             self._pending = None
 
-    def _collect(self) -> None:
-        self._objects, self._pending = 0, None
+    def _after(self, seconds: float, collect: Callable[[], None]) -> None:
+        self.close()
+        self._pending = asyncio.get_running_loop().call_later(seconds, collect)
+
+    def _collect_new(self) -> None:
+        collect_new()
+        self._after(_LONG_PAUSE_S, self._collect_all)
+
+    def _collect_all(self) -> None:
+        self._pending = None
         collect_all()

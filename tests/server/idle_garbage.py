@@ -42,20 +42,31 @@ def what_was_set_aside_is_collected_later() -> None:
     assert Node.alive == 0
 
 
-def a_pause_collects() -> None:
-    """After the edits, without another one."""
+def a_short_pause_collects_what_is_new() -> None:
+    """After the edits, without another one; what lived through an earlier pause stays."""
     idle_collection._PAUSE_S = 0.0
+    old = Node()
     asyncio.run(_edit(IdleCollection(), 5, 0.01))
+    assert Node.alive == 1
+    del old
+    asyncio.run(_edit(IdleCollection(), 5, 0.01))
+    assert Node.alive == 1
+
+
+def a_long_pause_collects_everything() -> None:
+    """What older versions have left behind as well."""
+    idle_collection._PAUSE_S = idle_collection._LONG_PAUSE_S = 0.0
+    old = Node()
+    collect_all()
+    del old
+    asyncio.run(_edit(IdleCollection(), 1, 0.05))
     assert Node.alive == 0
 
 
-def edits_alone_do_not_until_there_is_much() -> None:
-    """Without a pause garbage stays, but its amount is bounded."""
+def edits_alone_do_not() -> None:
+    """Without a pause garbage stays until the collector's own threshold is reached."""
     asyncio.run(_edit(IdleCollection(), 5, 0.0))
     assert Node.alive == 5
-    idle_collection._MOST_OBJECTS = -1
-    asyncio.run(_edit(IdleCollection(), 1, 0.0))
-    assert Node.alive == 0
 
 
 def versions_that_are_forgotten_are_no_garbage() -> None:
@@ -92,8 +103,9 @@ CASES: dict[str, Callable[[], None]] = {
     case.__name__: case
     for case in (
         what_was_set_aside_is_collected_later,
-        a_pause_collects,
-        edits_alone_do_not_until_there_is_much,
+        a_short_pause_collects_what_is_new,
+        a_long_pause_collects_everything,
+        edits_alone_do_not,
         versions_that_are_forgotten_are_no_garbage,
     )
 }

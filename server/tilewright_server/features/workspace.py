@@ -90,7 +90,9 @@ def watch_files(server: TilewrightServer) -> None:
     loop = asyncio.get_running_loop()
 
     def report(path: Path) -> None:
-        if path.suffix in _SUFFIXES or path.name == "pyproject.toml":
+        if path.name.endswith(SUFFIX):
+            loop.call_soon_threadsafe(certificates_changed, server)
+        elif path.suffix in _YAML or path.name == "pyproject.toml":
             loop.call_soon_threadsafe(server.background, "filesChanged", files_changed, server)
 
     try:
@@ -99,7 +101,7 @@ def watch_files(server: TilewrightServer) -> None:
         logger.warning("files that others change are not watched: %s", error)
 
 
-_SUFFIXES = (".yaml", ".yml", Path(SUFFIX).suffix)
+_YAML = (".yaml", ".yml")
 WATCHED = ("**/pyproject.toml", "**/*.{yaml,yml}", f"**/*{SUFFIX}")
 
 
@@ -108,10 +110,15 @@ async def did_change_watched_files(
 ) -> None:
     """Read what holds for the open documents again."""
     if all(change.uri.endswith(SUFFIX) for change in params.changes):
-        server.certificates.forget()
-        server.refresh()
+        certificates_changed(server)
         return
     await files_changed(server)
+
+
+def certificates_changed(server: TilewrightServer) -> None:
+    """Read certificates again; what else holds for the documents is as it was."""
+    server.certificates.forget()
+    server.refresh()
 
 
 async def files_changed(server: TilewrightServer) -> None:
