@@ -34,7 +34,7 @@ PROFILE ?= ci
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help docs pictures setup honesty gpu search-evidence bench-lsp demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall realbugs realbugs-executed lint format types wheel clean distclean
+.PHONY: help docs pictures setup honesty gpu search-evidence bench-lsp demo test test-light test-slow test-all test-editor corpora ray agreement compile-table precision recall realbugs realbugs-executed realbugs-reviewed lint format types wheel clean distclean
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -103,6 +103,9 @@ realbugs: setup ## faults of public reports, and which of them are found; writes
 
 realbugs-executed: setup ## the same run in the interpreter on drafted inputs, minutes; then make realbugs
 	PYTHONPATH=tests/realbugs $(BIN)/python tests/executed/executed_cases.py
+
+realbugs-reviewed: setup ## recorded reviews by a model, run in the interpreter, minutes; then make realbugs
+	PYTHONPATH=tests/realbugs $(BIN)/python tests/executed/reviewed_cases.py
 
 honesty: setup ## the tables of docs/honesty.md from the verdicts in tests/evidence/results
 	PYTHONPATH=tests/evidence $(BIN)/python tests/evidence/table.py

@@ -1,8 +1,8 @@
 """When garbage is collected: in the pauses between edits.
 
-A collection of everything goes through every syntax tree that is remembered, which takes longer than
-an edit, and a person may go on typing meanwhile. So a short pause collects only what was made since
-the last one, and a long one what older versions have left behind.
+A collection of everything goes through every syntax tree that is remembered, which takes longer
+than an edit, and a person may go on typing meanwhile. So a short pause collects only what was made
+since the last one, and a long one what older versions have left behind.
 """
 
 import asyncio

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 from executed_record import RECORD, Executed, shares
-from reported_cases import BLIND_SETS, Case, Kind, cases, cases_in
+from reported_cases import BLIND_NOW, Case, Kind, cases, cases_in
 
 from tilewright.analysis.model import Issue
 from tilewright.devices.model import INTERPRETER, Device
@@ -79,7 +79,7 @@ def _print(given: Iterable[Case], record: Path | None = None) -> dict[str, Execu
 
 def _main(arguments: list[str]) -> None:
     if arguments:
-        given = [*cases_in(Path(arguments[0]), BLIND_SETS[-1])]
+        given = [*cases_in(Path(arguments[0]), BLIND_NOW[Kind.BUG])]
         runs = _print(given)
         for what, share in shares(runs, given, {}).items():
             sys.stdout.write(f"{what}: {share}\n")

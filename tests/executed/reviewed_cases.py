@@ -1,8 +1,8 @@
 """What reviews by a model show of the cases, run in the interpreter.
 
 ``make realbugs-reviewed`` runs the recorded replies and writes ``reviewed.yaml``, which the page
-reads; minutes. ``python tests/executed/reviewed_cases.py prompts FOLDER`` writes the prompts instead,
-as ``case/version.md``, for whoever is to reply.
+reads; minutes. ``python tests/executed/reviewed_cases.py prompts FOLDER`` writes the prompts
+instead, as ``case/version.md``, for whoever is to reply.
 """
 
 import sys
@@ -20,7 +20,7 @@ from tilewright.devices.model import INTERPRETER, Device
 from tilewright.devices.opening import open_device
 from tilewright.executed.jobs import NotImportedError
 from tilewright.executed.observations import Wrong
-from tilewright.executed.reviews import prompt_for, reviewed
+from tilewright.executed.reviews import is_fault_of, prompt_for, reviewed
 from tilewright.source import parse_module
 
 
@@ -37,8 +37,7 @@ def shown(text: str, reply: str, folder: Path, device: Device) -> Shown:
     except NotImportedError:
         return Shown(ran=False)
     seen = [one for one in tried if one.sightings]
-    names = {one.function for one in seen}
-    lines = [fault.line for fault in review.faults if fault.function in names]
+    lines = [f.line for f in review.faults if any(is_fault_of(f, one.function) for one in seen)]
     texts = [s.fault.text for one in seen for s in one.sightings if s.fault.kind is Wrong.REVIEW]
     texts += [s.fault.text for one in seen for s in one.sightings]
     return Shown(
@@ -81,7 +80,9 @@ def _main(arguments: list[str]) -> None:
         return
     found: dict[str, dict[str, object]] = {}
     for case, version, one in all_shown():
-        found.setdefault(case.name, {})[version] = one.model_dump(mode="json", exclude_defaults=True)
+        found.setdefault(case.name, {})[version] = one.model_dump(
+            mode="json", exclude_defaults=True
+        )
         RECORD.write_text(yaml.safe_dump(found, width=100))
         sys.stdout.write(f"{case.name} {version}: {one.lines} {one.text[:100]}\n")
         sys.stdout.flush()

@@ -101,9 +101,17 @@ def calls_Scaled():
 """
 
 
-def scaled(folder: Path, function: str, x: str = "x", y: str = "y", dy: str = "") -> list[str]:
+def scaled(
+    folder: Path,
+    function: str,
+    x: str = "x",
+    y: str = "y",
+    dy: str = "",
+    forward: str = "scale(x.contiguous(), by)",
+) -> list[str]:
     """Messages of the faults of the scaling file, one of whose functions the model suspects."""
     text = SCALED.replace("{X}", x).replace("{Y}", y).replace("{DY}", dy)
+    text = text.replace("scale(x.contiguous(), by)", forward)
     fault = {"function": function, "line": 11, "why": "It is wrong."}
     return checked(folder, text, json.dumps({"faults": [fault]}), SCALED_MODULE)[0]
 
@@ -170,6 +178,12 @@ def test_gradients_are_compared_in_any_layout(tmp_path: Path) -> None:
     assert "the gradient of x of the reference" in message
     assert "x of shape [3, 5] (float32), by = 3" in message
     assert scaled(tmp_path, "Scaled.apply", dy=".contiguous()") == []
+
+
+def test_a_backward_pass_may_be_all_that_launches(tmp_path: Path) -> None:
+    (message,) = scaled(tmp_path, "Scaled.apply", forward="x * by")
+    assert "the gradient of x of the reference" in message
+    assert scaled(tmp_path, "Scaled.apply", dy=".contiguous()", forward="x * by") == []
 
 
 def test_a_result_that_is_not_returned_is_a_difference(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ FIRST_SIGHT = {
     Folder.SECOND_BLIND: FOLDER / "first_sight2.yaml",
     Folder.THIRD_BLIND: FOLDER / "first_sight3.yaml",
     Folder.FOURTH_BLIND: FOLDER / "first_sight4.yaml",
+    Folder.FIFTH_BLIND: FOLDER / "first_sight5.yaml",
 }
 _WRONG_RESULT = 5
 

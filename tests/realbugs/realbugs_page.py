@@ -30,7 +30,9 @@ from measured_cases import (
     shown,
     times,
 )
-from reported_cases import BLIND_SETS, Case, Folder, Half, Kind
+from reported_cases import BLIND_NOW, BLIND_SETS, Case, Folder, Half, Kind
+from review_record import FIRST_RUN, first_run
+from review_record import shares as review_shares
 from workloads import NOT_RUN
 
 from tilewright.knowledge.base import taxonomy
@@ -66,8 +68,24 @@ that the file alone cannot decide. A fault is *found* if the run of the case, an
 the twin, reports an issue on the lines of the fault, an expected issue, or an issue of the whole
 kernel (a result that differs, an element that is never written). An *alarm* is any report of a run
 of a twin. Cases and twins of the folders `open`, `blind` and `blind2` were known when the drafted
-runs were written, and those of `blind3` were not. Those of `blind4` were not run. Some cases have
-no host function. `make realbugs-executed` runs all of them.
+runs were written, and those of `blind3` were not. Those of later folders are not in this record.
+Some cases have no host function. `make realbugs-executed` runs all of them.
+
+"""
+_REVIEW_HEAD = """
+## Found by review
+
+`tilewright check --executed --model NAME` asks a language model for a reference, for calls and for
+the faults of a file, and reports a fault that it names if a run in the interpreter shows one
+([reviews](drafted-runs.md#reviews-by-a-model)). The replies in `tests/realbugs/reviews/` are those
+of one large language model, which saw one prompt at a time, none of the reports, and never both
+versions of a case. Both versions are its input, in prompts that do not tell which is which. A fault
+is *found* if the model names it on one of its lines, or where a reader finds the same fault
+(`judged.yaml`), and a run shows it. All wrong results count that the file decides, including those
+without a host function, which cannot be reviewed. Of the folders before `blind4`, those faults were
+reviewed that the text does not show, with others drawn at random.
+A report on a twin is *wrong* unless a reader finds the named fault in the twin: the twins lack the
+reported fault, and some have others. `make realbugs-reviewed` runs the replies again.
 
 """
 
@@ -77,6 +95,7 @@ def page(of: Sequence[Result]) -> str:
     context = f"{CONTEXT.triton_version[0]}.{CONTEXT.triton_version[1]}"  # type: ignore[index]
     text = _HEAD.format(target=CONTEXT.target, triton=context, earlier=_earlier_sets(of))
     text += "\n".join(_shares(of)) + "\n" + _RUN_HEAD + "\n".join(_executed(of)) + "\n"
+    text += _REVIEW_HEAD + "\n".join(_reviewed(of)) + "\n"
     for kind, title in ((Kind.BUG, "Wrong results"), (Kind.SLOW, "Lost time")):
         text += f"\n## {title}\n\n" + "\n".join(_table(r for r in of if r.case.entry.kind is kind))
         text += "\n"
@@ -99,6 +118,21 @@ def _executed(of: Sequence[Result]) -> Iterator[str]:
     yield f"| {RUN_BLIND}, at first sight | {' | '.join(map(str, first))} |"
 
 
+def _reviewed(of: Sequence[Result]) -> Iterator[str]:
+    """Reviews by folder, and those of blind sets at their first run."""
+    text = {r.case.name: r.found for r in of}
+    heads = ("reviewed", "found of those", "found by text or review", "reports on twins", "wrong")
+    yield f"| cases | {' | '.join(heads)} |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    known = [r.case for r in of if r.case.folder not in FIRST_RUN]
+    yield f"| known folders | {' | '.join(map(str, review_shares(known, text).values()))} |"
+    for folder in FIRST_RUN:
+        given = [r.case for r in of if r.case.folder is folder]
+        first = review_shares(given, first_sight(folder).found, first_run(folder)).values()
+        yield f"| {folder}, at the first run | {' | '.join(map(str, first))} |"
+        yield f"| {folder}, now | {' | '.join(map(str, review_shares(given, text).values()))} |"
+
+
 def _bugs(of: Iterable[Result], folder: Folder) -> list[Case]:
     return [r.case for r in of if r.case.folder is folder and r.case.entry.kind is Kind.BUG]
 
@@ -107,7 +141,8 @@ def _earlier_sets(of: Sequence[Result]) -> str:
     return "\n".join(
         f"The folder `{folder}` is an earlier blind set. At first sight, {bugs} wrong results\n"
         f"and {slow} cases of lost time were found."
-        for folder in BLIND_SETS[:-1]
+        for folder in BLIND_SETS
+        if folder not in BLIND_NOW.values()
         for bugs, slow in ((share_at_first_sight(of, kind, folder) for kind in Kind),)
     )
 
@@ -119,13 +154,13 @@ def _shares(of: Sequence[Result]) -> Iterator[str]:
         opened, blind, both = (
             share_found(of, kind, half) for half in (Half.OPEN, Half.BLIND, None)
         )
-        first = share_at_first_sight(of, kind, BLIND_SETS[-1])
+        first = share_at_first_sight(of, kind, BLIND_NOW[kind])
         yield f"| {title} | {opened} | {first} | {blind} | {both} |"
     opened, blind, both = (
         share_of_alarms(r for r in of if half in (None, r.case.half))
         for half in (Half.OPEN, Half.BLIND, None)
     )
-    first = alarms_at_first_sight(of, BLIND_SETS[-1])
+    first = alarms_at_first_sight(of, BLIND_NOW[Kind.BUG])
     yield f"| false alarms on twins | {opened} | {first} | {blind} | {both} |"
 
 

@@ -1,8 +1,8 @@
 """Small kernels with a fault that a public report describes, each with its fixed twin.
 
 One YAML file a repository. ``open/`` was read while the detectors were written, ``blind/``,
-``blind2/`` and ``blind3/`` were blind sets and are open since their results were read, and
-``blind4/`` is the blind set now.
+``blind2/``, ``blind3/`` and ``blind4/`` were blind sets and are open since their results were read,
+and ``blind5/`` is the blind set now; of lost time it has no cases, and ``blind4/`` is the last.
 ``code`` is both versions in one text: the first column of a line is "-"
 where only the faulty version has it, "+" where only the fixed one has it, "!" where both have it
 and the fault may be reported there, and a space otherwise. The imports of torch and Triton
@@ -45,15 +45,13 @@ class Folder(StrEnum):
     SECOND_BLIND = "blind2"
     THIRD_BLIND = "blind3"
     FOURTH_BLIND = "blind4"
-
-    @property
-    def half(self) -> Half:
-        """The half that the folder's cases belong to now."""
-        return Half.BLIND if self is BLIND_SETS[-1] else Half.OPEN
+    FIFTH_BLIND = "blind5"
 
 
 BLIND_SETS = tuple(folder for folder in Folder if folder is not Folder.OPEN)
-"""In the order in which they were written; the last one is blind now."""
+"""In the order in which they were written."""
+BLIND_NOW = {Kind.BUG: Folder.FIFTH_BLIND, Kind.SLOW: Folder.FOURTH_BLIND}
+"""The last set that has cases of a kind."""
 
 
 class Entry(BaseModel):
@@ -83,7 +81,7 @@ class Case:
     @property
     def half(self) -> Half:
         """Whether the case was read before the detectors were finished."""
-        return self.folder.half
+        return Half.BLIND if self.folder is BLIND_NOW[self.entry.kind] else Half.OPEN
 
     @property
     def is_decidable(self) -> bool:

@@ -2,8 +2,8 @@
 
 ``reviews/`` has the replies to the prompts of ``check --executed --model``, one file a folder of
 cases: case, version, reply. Who replied saw one prompt at a time, and never both versions of a
-case. ``reviewed.yaml`` is what running them showed, written by ``tests/executed/reviewed_cases.py``;
-``judged.yaml`` what a reader made of it where the lines do not decide.
+case. ``reviewed.yaml`` is what running them showed (``tests/executed/reviewed_cases.py`` writes
+it); ``judged.yaml`` what a reader made of it where the lines do not decide.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,11 +12,15 @@ from pathlib import Path
 
 from case_results import Share
 from pydantic import BaseModel, ConfigDict
-from reported_cases import FOLDER, Case, Kind, loaded
+from reported_cases import FOLDER, Case, Folder, Kind, loaded
 
 REPLIES = FOLDER / "reviews"
 RECORD = FOLDER / "reviewed.yaml"
 JUDGED = FOLDER / "judged.yaml"
+FIRST_RUN = {
+    Folder.FOURTH_BLIND: FOLDER / "review_first_run4.yaml",
+    Folder.FIFTH_BLIND: FOLDER / "review_first_run5.yaml",
+}
 VERSIONS = ("faulty", "fixed")
 
 
@@ -81,38 +85,45 @@ def judgements(path: Path = JUDGED) -> Mapping[tuple[str, str], Judged]:
     }
 
 
-def is_found(case: Case) -> bool | None:
-    """Whether a review found a case's fault: it names it, and a run shows it. None: no review."""
-    shown = recorded_reviews().get((case.name, "faulty"))
+@cache
+def first_run(folder: Folder) -> Mapping[tuple[str, str], Shown]:
+    """What the first run of a blind set's replies showed; written once, never again."""
+    return recorded_reviews(FIRST_RUN[folder])
+
+
+def is_found(case: Case, runs: Mapping[tuple[str, str], Shown]) -> bool:
+    """Whether a review found a case's fault: it names it, and a run shows it."""
+    shown = runs.get((case.name, "faulty"))
     if shown is None:
-        return None
+        return False
     judged = judgements().get((case.name, "faulty"))
     if judged is not None and judged.same is not None:
         return bool(shown.lines) and judged.same
     return bool(case.lines & set(shown.lines))
 
 
-def shares(given: Iterable[Case], text: Mapping[str, bool]) -> dict[str, Share]:
-    """Of wrong results: reviewed, found by review, found by review or text; of twins: reports, and
-    those that are wrong.
+def shares(
+    given: Iterable[Case],
+    text: Mapping[str, bool],
+    runs: Mapping[tuple[str, str], Shown] | None = None,
+) -> dict[str, Share]:
+    """Of the wrong results that their file decides: reviewed, found by review, found by review or
+    text; of twins: reports, and those that are wrong.
 
     Args:
         text: whether a case was found by its text alone.
+        runs: by default those that are recorded.
     """
-    given = list(given)
-    bugs = [case for case in given if case.entry.kind is Kind.BUG]
-    known = [case for case in bugs if is_found(case) is not None]
-    either = sum(bool(is_found(case)) or text.get(case.name, False) for case in bugs)
-    twins = [shown for case in given if (shown := recorded_reviews().get((case.name, "fixed")))]
-    reported = [
-        judgements().get((case.name, "fixed"))
-        for case in given
-        if (shown := recorded_reviews().get((case.name, "fixed"))) and shown.text
-    ]
+    given, runs = list(given), recorded_reviews() if runs is None else runs
+    bugs = [case for case in given if case.entry.kind is Kind.BUG and case.is_decidable]
+    known = [case for case in bugs if (case.name, "faulty") in runs]
+    either = sum(is_found(case, runs) or text.get(case.name, False) for case in bugs)
+    twins = [(c.name, runs[c.name, "fixed"]) for c in given if (c.name, "fixed") in runs]
+    reported = [judgements().get((name, "fixed")) for name, shown in twins if shown.text]
     wrong = sum(one is None or one.twin != "right" for one in reported)
     return {
         "reviewed": Share(len(known), len(bugs)),
-        "found by review": Share(sum(bool(is_found(case)) for case in known), len(known)),
+        "found by review": Share(sum(is_found(case, runs) for case in known), len(known)),
         "found by text or review": Share(either, len(bugs)),
         "reports on twins": Share(len(reported), len(twins)),
         "wrong reports on twins": Share(wrong, len(twins)),

@@ -41,7 +41,7 @@ class Said:
     quoted: frozenset[str]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def said_in(text: str) -> Said:
     """The phrases of a text, and the names that it puts in quotes."""
     phrases = {phrase for phrase in _PHRASES if phrase in text}
@@ -50,7 +50,7 @@ def said_in(text: str) -> Said:
     return Said(frozenset(phrases), frozenset(_QUOTED.findall(text)))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def words_in(text: str) -> frozenset[str]:
     """Every name in a text, strings and comments included."""
     return frozenset(_WORD.findall(text))
@@ -89,14 +89,14 @@ class Unit:
         return known[1]
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)
 def definition(text: str, name: str, is_decorated: bool) -> Unit:
     """The unit of a function or class with this text."""
     defines = frozenset((name, *_CLASS.findall(text)))
     return Unit(name, is_decorated, defines, words_in(text), said_in(text), digest(text))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)
 def other_unit(text: str, defines: frozenset[str]) -> Unit:
     """The unit of any other statement with this text."""
     return Unit("", False, defines, words_in(text), said_in(text), digest(text))

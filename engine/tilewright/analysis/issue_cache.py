@@ -40,7 +40,7 @@ from tilewright.source.model import Kernel, Language, Module
 from tilewright.source.node_memo import text_memo_of
 
 K = TypeVar("K", int, str)
-_KEPT = 1024
+_KEPT = 512
 _FILES = 64
 _SPLIT = frozenset({Language.TRITON})
 """What NKI kernels depend on in host code is not followed by name."""

@@ -54,6 +54,16 @@ def host_functions(module: Module) -> Iterator[HostFunction]:
             yield HostFunction(f"{owner}.apply", node, 1)
 
 
+def differentiable_functions(module: Module) -> Iterator[str]:
+    """What autograd applies that comes to a launch in its backward pass alone."""
+    graph = call_graph(module)
+    for name in module.host_functions:
+        owner, _, method = name.rpartition(".")
+        is_of_class = method == "backward" and _is_applied(module, owner)
+        if is_of_class and _launches(graph, name) and not _launches(graph, f"{owner}.forward"):
+            yield f"{owner}.apply"
+
+
 def _launches(graph: CallGraph, name: str) -> bool:
     return any(step.edge.launch is not None for step in graph.reached(name))
 

@@ -12,7 +12,7 @@ from tilewright.agents import reviewer
 from tilewright.agents.prompt import Prompt
 from tilewright.agents.reviewer import NamedFault, Review
 from tilewright.devices.model import Device
-from tilewright.executed.jobs import host_functions, runner
+from tilewright.executed.jobs import differentiable_functions, host_functions, runner
 from tilewright.executed.observations import (
     Fault,
     Sighting,
@@ -27,7 +27,7 @@ from tilewright.worker.messages.drafted import Deviation, DraftedCall, DraftedRu
 
 def prompt_for(module: Module) -> Prompt | None:
     """What a model is asked about a file; None for one without host functions that launch."""
-    names = [function.name for function in host_functions(module)]
+    names = _functions(module)
     return reviewer.build(module.text, names) if names else None
 
 
@@ -45,15 +45,28 @@ def reviewed(
     """
     run = runner(path, device, written)
     found = []
-    for function in host_functions(module):
-        calls = [*_calls(function.name, gradient=False)]
+    for function in _functions(module):
+        calls = [*_calls(function, gradient=False)]
         if _has_backward(module):
-            calls += _calls(function.name, gradient=True)
-        runs = run(calls)
-        named = tuple(f for f in review.faults if f.function == function.name)
-        pairs = [*zip(calls, runs, strict=False)]
-        found.append(_tried(function.name, pairs, named, written))
+            calls += _calls(function, gradient=True)
+        pairs = [*zip(calls, run(calls), strict=False)]
+        named = tuple(fault for fault in review.faults if is_fault_of(fault, function))
+        found.append(_tried(function, pairs, named, written))
     return found
+
+
+def is_fault_of(fault: NamedFault, function: str) -> bool:
+    """Whether a fault is of a function; of a class, whichever of its methods is named."""
+    if fault.function == function:
+        return True
+    owner, _, method = function.rpartition(".")
+    return method == "apply" and fault.function.partition(".")[0] == owner
+
+
+def _functions(module: Module) -> list[str]:
+    """The functions that are reviewed, as a call names them."""
+    names = [function.name for function in host_functions(module)]
+    return [*names, *differentiable_functions(module)]
 
 
 def _calls(function: str, *, gradient: bool) -> Iterator[DraftedCall]:

@@ -432,7 +432,7 @@ def _is_class(piece: Piece) -> bool:
     return all(isinstance(statement, ast.ClassDef) for statement in piece.body)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _words(text: str, own: str | None = None) -> frozenset[str]:
     """The names in a text; that of the function it is the head of is left out."""
     return frozenset(_WORD.findall(text)) - {own}

@@ -223,7 +223,9 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
 
 def _is_full_size(value: HostValue) -> bool:
     """Whether a buffer has an operand's shape, and not that of a buffer of partial results."""
-    while value.operation in LIKE and value.sources[0].origin is Origin.ALLOCATED:
+    while value.operation in LIKE and value.sources:  # unfinished text may lack the argument
+        if value.sources[0].origin is not Origin.ALLOCATED:
+            break
         value = value.sources[0]
     return shape_of_another(value)
 

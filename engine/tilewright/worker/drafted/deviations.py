@@ -24,6 +24,8 @@ _SHARES = {
     torch.int16: 0.0, torch.int32: 0.0, torch.int64: 0.0, torch.bool: 0.0,
 }  # fmt: skip
 _SHARE_OF_8_BITS = 0.15
+_LEAST = 1e-3
+"""What is this small may be the rounding of something larger."""
 Found = tuple["Deviation | None", bool]
 """(the deviation, whether the reference could be computed and agrees)."""
 _NOTHING: Found = (None, False)
@@ -112,7 +114,7 @@ def compared(name: str, expected: torch.Tensor, result: torch.Tensor) -> Deviati
         return None
     size = float(a[known].square().mean().sqrt())
     off = torch.where(torch.isfinite(b), (a - b).abs(), torch.inf)
-    off = off / a.abs().clamp(min=max(size, 1e-6))
+    off = off / a.abs().clamp(min=max(size, _LEAST))
     wrong = known & (off > _SHARES.get(result.dtype, _SHARE_OF_8_BITS))
     return _furthest(name, a, b, wrong, torch.where(wrong, off, -1.0))
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..messages.drafted import Deviation, DraftedArgument
 
 _PLAIN = (int, float, bool, str, type(None))
+_MOST_TEXT = 80
 
 
 class WrittenCalls:
@@ -67,10 +68,10 @@ class WrittenCalls:
 
 def described(arguments: Mapping[str, Any]) -> dict[str, DraftedArgument]:
     """The arguments in a message: of tensors their shapes and types."""
-    return {name: _described(name, value) for name, value in arguments.items()}
+    return {name: _described(value) for name, value in arguments.items()}
 
 
-def _described(name: str, value: Any) -> DraftedArgument:
+def _described(value: Any) -> DraftedArgument:
     if isinstance(value, torch.Tensor):
         found: DraftedArgument = {
             "shape": list(value.shape),
@@ -83,9 +84,8 @@ def _described(name: str, value: Any) -> DraftedArgument:
         return {"dtype": tensor_files.dtype_name(value)}
     if isinstance(value, _PLAIN):
         return {"value": value}
-    if isinstance(value, list | tuple) and all(isinstance(one, _PLAIN) for one in value):
-        return {"value": str(value)}
-    raise JobError(f"{name.removeprefix('=')} is a {type(value).__name__}, which no call may have")
+    # Lists, enumerations and objects that the file's functions take: their memory is not watched.
+    return {"value": " ".join(repr(value).split())[:_MOST_TEXT]}
 
 
 def deviation(
