@@ -22,7 +22,7 @@ class IdleCollection:
 
     def changed(self) -> None:
         """A document changed: wait for a pause."""
-        self._after(_PAUSE_S, self._collect_new)
+        self._collect_after(_PAUSE_S, self._collect_new)
 
     def close(self) -> None:
         """Collect nothing more."""
@@ -30,13 +30,13 @@ class IdleCollection:
             self._pending.cancel()
             self._pending = None
 
-    def _after(self, seconds: float, collect: Callable[[], None]) -> None:
+    def _collect_after(self, seconds: float, collect: Callable[[], None]) -> None:
         self.close()
         self._pending = asyncio.get_running_loop().call_later(seconds, collect)
 
     def _collect_new(self) -> None:
         collect_new()
-        self._after(_LONG_PAUSE_S, self._collect_all)
+        self._collect_after(_LONG_PAUSE_S, self._collect_all)
 
     def _collect_all(self) -> None:
         self._pending = None

@@ -27,6 +27,7 @@ FURTHER = FOLDER / "further_author_packages.yaml"
 SMALL = FOLDER / "small_packages.yaml"
 FURTHER_SMALL = FOLDER / "further_small_packages.yaml"
 LAST_SMALL = FOLDER / "last_small_packages.yaml"
+NEWER_SMALL = FOLDER / "newer_small_packages.yaml"
 
 
 class Verdict(StrEnum):
@@ -47,7 +48,7 @@ class _Strict(BaseModel):
 class Place(_Strict):
     """Where one of the reports stands: `corpus/file::kernel`, and which of equal lines it is."""
 
-    at: str = Field(pattern=r"^[a-z0-9_]+/[^:]+\.py::\S+$")
+    at: str = Field(pattern=r"^[a-z0-9_]+/[^:]+\.(py|ipynb)::\S+$")
     line: str
     nth: int = Field(default=1, ge=1)
 

@@ -17,6 +17,7 @@ from reviewed import (
     FURTHER_SMALL,
     KEPT_BACK,
     LAST_SMALL,
+    NEWER_SMALL,
     NEWEST,
     PERFORMANCE,
     SEEN,
@@ -112,6 +113,7 @@ def test_a_malformed_review_is_refused(tmp_path: Path, change: dict[str, object]
         SMALL,
         FURTHER_SMALL,
         LAST_SMALL,
+        NEWER_SMALL,
     ],
     ids=lambda path: path.stem,
 )
