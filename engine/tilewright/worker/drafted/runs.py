@@ -84,7 +84,8 @@ class Runs:
         if made is None:
             return {}
         with torch._C.DisableTorchFunction():
-            given = bands.place_all(dict(made), "input")
+            placed = bands.place_all(dict(written_calls.tensors_in(made)), "input")
+            given = written_calls.with_tensors(made, placed)
             if is_backward:
                 given = gradients.with_gradients(given)
         start = time.perf_counter()
@@ -231,9 +232,8 @@ def _call_result(target: Any, arguments: Iterable[str], given: Mapping[str, Any]
 
 def _copies(given: Mapping[str, Any]) -> Results:
     """The same values in memory of their own."""
-    return {
-        name: one.clone() if isinstance(one, torch.Tensor) else one for name, one in given.items()
-    }
+    tensors = written_calls.tensors_in(given)
+    return written_calls.with_tensors(given, {name: one.clone() for name, one in tensors.items()})
 
 
 def _main_result(returned: Any, made: Results, results: Results) -> torch.Tensor | None:

@@ -84,7 +84,8 @@ def _described(value: Any) -> DraftedArgument:
         return {"dtype": tensor_files.dtype_name(value)}
     if isinstance(value, _PLAIN):
         return {"value": value}
-    # Lists, enumerations and objects that the file's functions take: their memory is not watched.
+    if isinstance(value, list | tuple) and any(isinstance(one, torch.Tensor) for one in value):
+        return {"value": f"{len(value)} values with tensors"}
     return {"value": " ".join(repr(value).split())[:_MOST_TEXT]}
 
 
@@ -100,14 +101,15 @@ def deviation(
         expected, result: what came back, and the arguments afterwards.
         made: the arguments before.
     """
-    written = [one for one in _tensors(made) if not _same(made[one], expected[1][one])]
+    before, after, wanted = (tensors_in(one) for one in (made, result[1], expected[1]))
+    written = [one for one in before if not _same(before[one], wanted[one])]
     there, here = leaves(expected[0]), leaves(result[0])
     if not any(isinstance(one, torch.Tensor) for one in here):
         # The function may return nothing, and the reference what the function writes.
-        changed = [one for one in _tensors(made) if not _same(made[one], result[1][one])]
-        here = [result[1][one] for one in changed] or [result[0]]
+        changed = [one for one in before if not _same(before[one], after[one])]
+        here = [after[one] for one in changed] or [result[0]]
     pairs = [pair for pair in zip(there, here, strict=False) if isinstance(pair[0], torch.Tensor)]
-    pairs += [(expected[1][one], result[1][one]) for one in written]
+    pairs += [(wanted[one], after[one]) for one in written]
     if not pairs:
         raise JobError("the reference gives nothing that can be compared with a result")
     for one, other in pairs:
@@ -133,6 +135,29 @@ def deviation_of_gradients(
     return None, True
 
 
+def tensors_in(arguments: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """The tensors among arguments and in lists of them, by name and place."""
+    found: dict[str, torch.Tensor] = {}
+    for name, value in arguments.items():
+        places = enumerate(value) if isinstance(value, list | tuple) else ()
+        found |= {f"{name}[{at}]": one for at, one in places if isinstance(one, torch.Tensor)}
+        if isinstance(value, torch.Tensor):
+            found[name] = value
+    return found
+
+
+def with_tensors(
+    arguments: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]
+) -> dict[str, Any]:
+    """The same arguments with other tensors, by name and place."""
+    return {
+        name: type(value)(tensors.get(f"{name}[{at}]", one) for at, one in enumerate(value))
+        if type(value) in (list, tuple)
+        else tensors.get(name, value)
+        for name, value in arguments.items()
+    }
+
+
 def leaves(value: Any) -> list[Any]:
     """What came back, one after the other; None holds a place."""
     if isinstance(value, dict):
@@ -152,10 +177,6 @@ def _of_pair(name: str, expected: torch.Tensor, result: Any) -> Deviation | None
         "found": f"one of shape {list(result.shape)}" if is_tensor else f"{type(result).__name__}",
         "wrong": expected.numel(), "elements": expected.numel(),
     }  # fmt: skip
-
-
-def _tensors(arguments: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in arguments.items() if isinstance(value, torch.Tensor)]
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
