@@ -2,7 +2,7 @@
 
 import pytest
 from case_results import first_sight, recorded
-from reported_cases import Folder, cases
+from reported_cases import FOLDER, Folder, cases, loaded
 from review_record import (
     FIRST_RUN,
     VERSIONS,
@@ -13,6 +13,9 @@ from review_record import (
     replies,
     shares,
 )
+
+from tilewright.agents import reviewer
+from tilewright.agents.reviewer import Review
 
 _KNOWN = 85.0
 _BLIND = 70.0
@@ -51,3 +54,15 @@ def test_text_and_reviews_find_what_the_file_decides() -> None:
 def test_few_reports_on_twins_are_wrong() -> None:
     found = shares(cases(), recorded())
     assert found["wrong reports on twins"].percent <= _WRONG
+
+
+def test_each_report_on_a_published_file_has_a_verdict() -> None:
+    files = loaded(FOLDER / "published" / "files.yaml")
+    assert len(files) == 44
+    for name, entry in files.items():
+        assert isinstance(reviewer.parse(entry["reply"]), Review), name
+        for report in entry["reports"].values():
+            assert report["verdict"] in ("right", "debatable", "wrong"), name
+            assert report["line"] >= 0
+            assert report["shows"]
+            assert report["why"]
