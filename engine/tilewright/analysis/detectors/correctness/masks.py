@@ -45,6 +45,26 @@ def _is_index(value: Value) -> bool:
     return "arange" in parts and "load" not in parts and "opaque" not in parts
 
 
+def keeps_all(term: Value) -> bool:
+    """Whether a condition leaves out no lane: ``arange(0, B) < B``, for a B of any value."""
+    return any(
+        index.op == "arange"
+        and len(index.operands) > 1
+        and index.operands[0].is_const(0)
+        and _is_at_least(bound, index.operands[1])
+        for index, bound in upper_bounds(term)
+    )
+
+
+def _is_at_least(bound: Value, length: Value) -> bool:
+    """Whether a bound is a length, or they are numbers and it is no less."""
+    if bound is length:
+        return True
+    numbers = [v.detail for v in (bound, length) if v.op == "const"]
+    known = [number for number in numbers if isinstance(number, int)]
+    return len(known) == 2 and known[0] >= known[1]
+
+
 def additive_parts(pointer: Value) -> Iterator[Value]:
     """Addends of an address and the factors of each, axes left aside; nothing that is loaded."""
     return (v for v in values_within(pointer, is_sum) if v.op not in ("expand", "cast"))
