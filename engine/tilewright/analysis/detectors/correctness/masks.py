@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 
-from tilewright.analysis.values import Value, values_within
+from tilewright.analysis.values import Value, values_within, walk
+
+_LONGEST_AXIS = 2
+"""Letters of a stride's name after ``stride_``: those of the tensor and of its axis."""
 
 
 def terms(mask: Value) -> Iterator[Value]:
@@ -73,3 +76,33 @@ def additive_parts(pointer: Value) -> Iterator[Value]:
 def is_sum(value: Value) -> bool:
     """Whether it is summed or multiplied, or has an axis or a type more."""
     return value.op in ("expand", "cast") or value.is_binary("Add", "Mult")
+
+
+def is_along_another_axis(one: Value, bounded: Value, index: Value, bound: Value) -> bool:
+    """Whether two addresses go along axes of other names with one index, and a bound is of one.
+
+    ``k < K`` of an address with ``k * stride_bk`` says nothing of ``k * stride_lr``: there the
+    lanes count along R.
+    """
+    extents = {str(v.detail).lower() for v in walk(bound) if v.op == "param"}
+    theirs, ours = (_axes(pointer, index) for pointer in (bounded, one))
+    return bool(theirs & extents and ours) and not ours & extents
+
+
+def _axes(pointer: Value, index: Value) -> set[str]:
+    """The axes that an index moves along, by the last letters of the strides: ``k`` of stride_bk.
+
+    Empty where a stride has no such name.
+    """
+    found = set[str]()
+    for part in values_within(pointer, is_sum):
+        factors = [unexpanded(v) for v in part.operands] if part.is_binary("Mult") else []
+        if index not in factors:
+            continue
+        for factor in factors:
+            name = str(factor.detail).lower() if factor.op == "param" else ""
+            head, _, axis = name.rpartition("_")
+            if factor is not index and not (head == "stride" and len(axis) <= _LONGEST_AXIS):
+                return set()
+            found.update(axis[-1:])
+    return found
