@@ -377,3 +377,31 @@ def summed(x):
 """
     issues = analyze(parse_module(text, "summed.py"))
     assert {i.severity for i in issues if i.id == "device_host_sync"} == {severity}
+
+
+@pytest.mark.parametrize(
+    ("first", "severity"),
+    [
+        ("scale[(n_rows,)](y, out, n_rows, n_cols, BLOCK=1024)", 2),
+        ("scale[(n_rows,)](x, out, n_rows, n_cols, BLOCK=1024)", 3),
+        ("scale[(n_rows,)](y, out, n_cols, n_cols, BLOCK=1024)", 3),
+    ],
+)
+def test_an_exchange_that_goes_with_other_operands_is_advice(first: str, severity: int) -> None:
+    text = f"""
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale(x_ptr, out_ptr, n_rows, n_cols, BLOCK: tl.constexpr):
+    row, cols = tl.program_id(0), tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols)
+    tl.store(out_ptr + row * n_cols + cols, x * 2, mask=cols < n_cols)
+
+def run(x, y, out):
+    n_rows, n_cols = x.shape
+    {first}
+    scale[(n_cols,)](x, out, n_cols, n_rows, BLOCK=1024)
+"""
+    issues = analyze(parse_module(text, "scale.py"))
+    assert [i.severity for i in issues if i.id == "exchanged_arguments"] == [severity]

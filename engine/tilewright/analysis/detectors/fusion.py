@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.host_code.comparisons import is_comparison
+from tilewright.analysis.detectors.host_code.diagnostics import is_diagnostic
 from tilewright.analysis.detectors.host_code.facts import (
     graphs,
     graphs_with_wrappers,
@@ -136,7 +137,7 @@ def unfused_elementwise(module: Module, context: AnalysisContext) -> Iterator[Fi
                 continue
             if use.kind is UseKind.OPERATION and len(after) > 1:
                 continue
-            if is_comparison(graph, use):
+            if is_comparison(graph, use) or is_diagnostic(module, graph.node, use.node):
                 continue
             yield Finding(
                 module.index.range_of(use.node),

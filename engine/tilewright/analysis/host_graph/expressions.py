@@ -209,7 +209,7 @@ class HostExpressions:
         if node.attr in SHAPE_ATTRIBUTES:
             self._use(base, UseKind.SHAPE, node)
             return self._number(node)
-        if node.attr in VIEW_ATTRIBUTES:
+        if node.attr in VIEW_ATTRIBUTES and not _is_state(base):
             return self._make(Origin.VIEW, f".{node.attr}", base, node=node)
         if text is not None and text.startswith("self."):
             value = self._make(Origin.ATTRIBUTE, text, node=node)
@@ -338,7 +338,7 @@ class HostExpressions:
 
 
 def _is_state(value: HostValue) -> bool:
-    """``self``, ``ctx``: objects that methods are called on, no tensors."""
+    """``self``, ``ctx``: objects that have methods and attributes of their own, no tensors."""
     return value.origin is Origin.PARAMETER and value.operation in ("self", "ctx", "cls")
 
 

@@ -10,6 +10,7 @@ from tilewright.analysis.detectors.correctness.divisibility import is_stated_mul
 from tilewright.analysis.detectors.correctness.masks import (
     additive_parts,
     is_all_bounds,
+    is_along_another_axis,
     unexpanded,
     upper_bounds,
 )
@@ -192,7 +193,8 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
                 continue
             if _is_selection(flow, access, index, bound) or _keeps_first(access, other):
                 continue
-            if _walks_whole_blocks(flow, access, other, index):
+            is_other_axis = is_along_another_axis(access.pointer, other.pointer, index, bound)
+            if is_other_axis or _walks_whole_blocks(flow, access, other, index):
                 continue
             if bound.op == "param" and is_stated_multiple(module, kernel, str(bound.detail)):
                 continue

@@ -39,23 +39,68 @@ def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
     return (node for node in nodes_of(function) if isinstance(node, ast.Call))
 
 
-def is_stated_multiple(module: Module, kernel: Kernel, name: str) -> bool:
-    """Whether every launch stands in a function that asserts a multiple of what it passes."""
+def is_stated_multiple(module: Module, kernel: Kernel, name: str, block: str | None = None) -> bool:
+    """Whether every launch is in a function that asserts a multiple of what it passes.
+
+    Where a block is named it is that block's multiple. Instead of the function that launches,
+    all the callers of it in the file may assert so of what they pass.
+    """
     launches = module.launches_of(kernel.name)
-    return bool(launches) and all(_asserts_multiple(module, launch, name) for launch in launches)
+    return bool(launches) and all(_asserts_multiple(module, one, name, block) for one in launches)
 
 
-def _asserts_multiple(module: Module, launch: Launch, name: str) -> bool:
-    host, given = host_of(module, launch), launch.arguments.get(name)
-    # Behind ``*x.stride()`` nothing says which argument is whose but its name.
-    text = name if given is None else ast.unparse(given)
-    return host is not None and text in _asserted_multiples(host)
+def _asserts_multiple(module: Module, launch: Launch, name: str, block: str | None) -> bool:
+    host = host_of(module, launch)
+    if host is None:
+        return False
+    extent, length = _passed_text(launch, name), block and _passed_text(launch, block)
+    return _states(host, extent, length) or _callers_state(module, host, extent, length)
 
 
-def _asserted_multiples(function: ast.FunctionDef) -> set[str]:
-    """The expressions of ``assert n % b == 0``."""
+def _passed_text(launch: Launch, name: str) -> str:
+    """What a launch passes; of what ``*x.stride()`` or a tuner passes only the name is known."""
+    given = launch.arguments.get(name)
+    return name if given is None else ast.unparse(given)
+
+
+def _states(function: ast.FunctionDef, extent: str, length: str | None) -> bool:
+    """Whether a function asserts that an extent is a multiple: of a length, if one is given."""
+    return any(
+        one == extent and (length is None or two == length or two.endswith(f"['{length}']"))
+        for one, two in _asserted_multiples(function)
+    )
+
+
+def _callers_state(module: Module, host: ast.FunctionDef, extent: str, length: str | None) -> bool:
+    """Whether an extent is a parameter, and every caller in the file asserts a multiple of it."""
+    names = [given.arg for given in (*host.args.posonlyargs, *host.args.args)]
+    calls = [
+        (function, call)
+        for function in (module.host_functions.values() if extent in names else ())
+        for call in _calls(function)
+        if isinstance(call.func, ast.Name) and call.func.id == host.name
+    ]
+    return bool(calls) and all(
+        _states(
+            function, _given_text(call, names, extent), length and _given_text(call, names, length)
+        )
+        for function, call in calls
+    )
+
+
+def _given_text(call: ast.Call, names: list[str], text: str) -> str:
+    """What a call gives for a parameter; any other text stays."""
+    for keyword in call.keywords:
+        if keyword.arg == text:
+            return ast.unparse(keyword.value)
+    place = names.index(text) if text in names else len(call.args)
+    return ast.unparse(call.args[place]) if place < len(call.args) else text
+
+
+def _asserted_multiples(function: ast.FunctionDef) -> set[tuple[str, str]]:
+    """n and b of ``assert n % b == 0``."""
     return {
-        ast.unparse(part.left.left)
+        (ast.unparse(part.left.left), ast.unparse(part.left.right))
         for node in nodes_of(function)
         if isinstance(node, ast.Assert)
         for part in ast.walk(node.test)

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
+from tilewright.analysis.detectors.correctness.masks import keeps_all, terms
 from tilewright.analysis.detectors.correctness.whole_rows import leaves_out_whole_rows
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -60,6 +61,11 @@ def _leaves_out_lanes(access: Access, flow: Flow) -> bool:
 
 
 def _is_full(mask: Value, flow: Flow) -> bool:
+    """Whether no condition of a mask leaves out a lane."""
+    return all(keeps_all(term) or _ends_with_loop(term, flow) for term in terms(mask))
+
+
+def _ends_with_loop(mask: Value, flow: Flow) -> bool:
     """Whether a mask bounds whole blocks of a loop over no more: ``range(n // B)``."""
     mask = _unexpanded(mask)
     if mask.op != "compare" or mask.detail != "Lt":
@@ -187,7 +193,8 @@ def masking_terms(load: Value, axis: int, rank: int, tiles: Tiles) -> Iterator[V
     if mask is None or shape is None or len(shape) != rank:
         return
     for term in _terms(mask):
-        sides = tiles.facts_of(term).shape if term.op in ("compare", "expand") else None
+        is_bound = term.op in ("compare", "expand") and not keeps_all(term)
+        sides = tiles.facts_of(term).shape if is_bound else None
         if sides is not None and len(sides) == rank and sides[axis] != 1:
             yield term
 

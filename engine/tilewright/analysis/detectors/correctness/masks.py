@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 
-from tilewright.analysis.values import Value, values_within
+from tilewright.analysis.values import Value, values_within, walk
+
+_LONGEST_AXIS = 2
+"""Letters of a stride's name after ``stride_``: those of the tensor and of its axis."""
 
 
 def terms(mask: Value) -> Iterator[Value]:
@@ -45,6 +48,26 @@ def _is_index(value: Value) -> bool:
     return "arange" in parts and "load" not in parts and "opaque" not in parts
 
 
+def keeps_all(term: Value) -> bool:
+    """Whether a condition leaves out no lane: ``arange(0, B) < B``, for a B of any value."""
+    return any(
+        index.op == "arange"
+        and len(index.operands) > 1
+        and index.operands[0].is_const(0)
+        and _is_at_least(bound, index.operands[1])
+        for index, bound in upper_bounds(term)
+    )
+
+
+def _is_at_least(bound: Value, length: Value) -> bool:
+    """Whether a bound is a length, or they are numbers and it is no less."""
+    if bound is length:
+        return True
+    numbers = [v.detail for v in (bound, length) if v.op == "const"]
+    known = [number for number in numbers if isinstance(number, int)]
+    return len(known) == 2 and known[0] >= known[1]
+
+
 def additive_parts(pointer: Value) -> Iterator[Value]:
     """Addends of an address and the factors of each, axes left aside; nothing that is loaded."""
     return (v for v in values_within(pointer, is_sum) if v.op not in ("expand", "cast"))
@@ -53,3 +76,33 @@ def additive_parts(pointer: Value) -> Iterator[Value]:
 def is_sum(value: Value) -> bool:
     """Whether it is summed or multiplied, or has an axis or a type more."""
     return value.op in ("expand", "cast") or value.is_binary("Add", "Mult")
+
+
+def is_along_another_axis(one: Value, bounded: Value, index: Value, bound: Value) -> bool:
+    """Whether two addresses go along axes of other names with one index, and a bound is of one.
+
+    ``k < K`` of an address with ``k * stride_bk`` says nothing of ``k * stride_lr``: there the
+    lanes count along R.
+    """
+    extents = {str(v.detail).lower() for v in walk(bound) if v.op == "param"}
+    theirs, ours = (_axes(pointer, index) for pointer in (bounded, one))
+    return bool(theirs & extents and ours) and not ours & extents
+
+
+def _axes(pointer: Value, index: Value) -> set[str]:
+    """The axes that an index moves along, by the last letters of the strides: ``k`` of stride_bk.
+
+    Empty where a stride has no such name.
+    """
+    found = set[str]()
+    for part in values_within(pointer, is_sum):
+        factors = [unexpanded(v) for v in part.operands] if part.is_binary("Mult") else []
+        if index not in factors:
+            continue
+        for factor in factors:
+            name = str(factor.detail).lower() if factor.op == "param" else ""
+            head, _, axis = name.rpartition("_")
+            if factor is not index and not (head == "stride" and len(axis) <= _LONGEST_AXIS):
+                return set()
+            found.update(axis[-1:])
+    return found

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL
+from tilewright.analysis.detectors.correctness.divisibility import is_stated_multiple
 from tilewright.analysis.detectors.correctness.grids import block_of
 from tilewright.analysis.detectors.correctness.index_steps import kernel_sizes
 from tilewright.analysis.detectors.correctness.masks import (
@@ -198,7 +199,9 @@ def unchecked_blocks(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
     for access, made in bare:
         for other, like, axes in checked:
             axis = next((a for a in axes if _is_same_block(made, like, a)), None)
-            if axis is not None and not _goes_over_whole_blocks(flow, access, made, axis):
+            if axis is None or _has_whole_blocks(module, kernel, made, axis):
+                continue
+            if not _goes_over_whole_blocks(flow, access, made, axis):
                 yield Finding(
                     module.index.range_of(access.node),
                     f"The {other.kind} on line {other.node.lineno} checks dimension {axis} of the "
@@ -208,6 +211,14 @@ def unchecked_blocks(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
                     related=(Related("checked here", module.index.range_of(other.node)),),
                 )
                 return
+
+
+def _has_whole_blocks(module: Module, kernel: Kernel, made: Value, axis: int) -> bool:
+    """Whether the host asserts that a dimension is a multiple of the block's length."""
+    extent, length = _part(made, "shape", 1, axis), _part(made, "block_shape", 4, axis)
+    if extent is None or length is None or extent.op != "param" or length.op != "param":
+        return False
+    return is_stated_multiple(module, kernel, str(extent.detail), str(length.detail))
 
 
 def _goes_over_whole_blocks(flow: Flow, access: Access, made: Value, axis: int) -> bool:

@@ -92,7 +92,7 @@ def _shared_buffers(module: Module, kernel: Kernel) -> frozenset[frozenset[str]]
 
 @detector("autotune_unknown_name")
 def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Names in key, reset_to_zero or restore_value that the kernel has no parameter of."""
+    """Names in key, reset_to_zero, restore_value or a configuration that are no parameters."""
     for kernel, _ in triton_kernels(module):
         autotune = kernel.autotune
         if autotune is None or kernel.node.args.vararg is not None:
@@ -114,6 +114,28 @@ def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[
                         f"{_consequence(option, context)}.",
                         kernel.name,
                     )
+        yield from _unknown_values(module, kernel, autotune, known)
+
+
+def _unknown_values(
+    module: Module, kernel: Kernel, autotune: Autotune, known: set[str]
+) -> Iterator[Finding]:
+    """Values of configurations that are neither parameters nor options, each name once.
+
+    The options of all backends are in lower case; another name there may be a new one.
+    """
+    seen = set(known)
+    may_change = "prune_configs_by" in autotune.others
+    for config in () if may_change else autotune.configs or ():
+        for name in config.options:
+            if name not in seen and name.isupper():
+                seen.add(name)
+                yield Finding(
+                    config.range,
+                    f"{name} in a configuration is neither a parameter of {kernel.name} nor an "
+                    "option: each launch fails.",
+                    kernel.name,
+                )
 
 
 def _consequence(option: str, context: AnalysisContext) -> str:

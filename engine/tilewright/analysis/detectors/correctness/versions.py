@@ -22,6 +22,7 @@ from tilewright.source.names import Names
 _ALWAYS = Presence(is_known=True)
 _NEVER = Presence(is_known=False)
 _CONFIG = "triton.Config"
+_CLASSES = ("constexpr", "dtype")
 _ADVICE = 2
 _Choice = tuple[str, bool]
 _Arm = tuple[_Choice, list[ast.stmt]]
@@ -96,10 +97,22 @@ def _uses(module: Module, kernel: Kernel) -> tuple[_Use, ...]:
         if presence is not None and presence != _ALWAYS:
             found.append(_Use(node, name, presence))
     for call in nodes_like(kernel.node, ast.Call):
+        found += _members(call, module.names, api)
         if call.keywords:
             found += _keywords(call, module.names, api)
             found += _options(call, module.names, api)
     return tuple(found)
+
+
+def _members(call: ast.Call, names: Names, api: LanguageApi) -> Iterator[_Use]:
+    """``tl.reduce.max(x)``: functions of the language have no functions below them."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    function = None if owner is None else language_name(owner, names)
+    presence = None if function is None else api.name(function)
+    if function is None or presence is None or not presence.is_known or function in _CLASSES:
+        return
+    if isinstance(call.func, ast.Attribute) and arguments_of(TL + function, None):
+        yield _Use(call.func, f"{function}.{call.func.attr}", _NEVER)
 
 
 def _keywords(call: ast.Call, names: Names, api: LanguageApi) -> Iterator[_Use]:

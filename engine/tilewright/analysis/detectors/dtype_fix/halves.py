@@ -67,6 +67,8 @@ def _half_accumulators(
         loop = flow.loops.get(loop_of(phi))
         if loop is None or is_short(loop) or not end.is_binary("Add") or phi not in end.operands:
             continue
+        if _is_compensated(flow, phi, end):
+            continue
         facts = tiles.facts_of(end)
         known = facts.dtype
         # The type of a pointer is that of its elements.
@@ -85,6 +87,17 @@ def _half_accumulators(
                 kernel.name,
                 related=(Related("the loop", first_line(module, loop.node)),),
             )
+
+
+def _is_compensated(flow: Flow, phi: Value, end: Value) -> bool:
+    """Whether the kernel computes what rounding takes from each addend: ``(end - sum) - x``."""
+    return any(
+        value.is_binary("Sub")
+        and value.operands[0].is_binary("Sub")
+        and value.operands[0].operands == (end, phi)
+        and value.operands[1] in end.operands
+        for value in flow.values.values()
+    )
 
 
 def _is_data(end: Value, phi: Value) -> bool:

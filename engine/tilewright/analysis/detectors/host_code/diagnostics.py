@@ -150,6 +150,18 @@ def _default(function: ast.FunctionDef, name: str) -> object:
     return given.value if isinstance(given, ast.Constant) else ""
 
 
+def is_final_print(function: ast.FunctionDef, node: ast.Call) -> bool:
+    """Whether a print of what a function has made, and does not return, is its end and purpose."""
+    last = function.body[-1]
+    if not isinstance(last, ast.Expr) or last.value is not node:
+        return False
+    taken = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+    shown = {name.id for a in node.args for name in ast.walk(a) if isinstance(name, ast.Name)}
+    returns = (n for n in ast.walk(function) if isinstance(n, ast.Return | ast.Yield))
+    is_print = isinstance(node.func, ast.Name) and node.func.id == "print"
+    return is_print and not taken & shown and all(found.value is None for found in returns)
+
+
 def is_without_launch(function: ast.FunctionDef, node: ast.AST, launches: list[ast.Call]) -> bool:
     """Whether no launch runs where a node does: it stands on the other side of a conditional.
 

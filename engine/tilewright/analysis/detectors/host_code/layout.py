@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.host_code.facts import graphs, launch_uses
+from tilewright.analysis.detectors.host_code.view_order import is_in_memory_order
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
 from tilewright.analysis.host_graph.operations import short
@@ -28,6 +29,8 @@ def non_contiguous_input(module: Module, context: AnalysisContext) -> Iterator[F
             if view is None or kernel is None or knows_strides(graph, kernel, launch, use):
                 continue
             if short(view.operation) in _TURNS and _all_alike(graph, launch, use):
+                continue
+            if is_in_memory_order(module, kernel, launch, use.parameter or "", view):
                 continue
             if short(view.operation) in _SPREADS and _may_keep_shape(view):
                 continue

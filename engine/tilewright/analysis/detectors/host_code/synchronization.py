@@ -4,7 +4,11 @@ import ast
 from collections.abc import Iterator
 from itertools import chain
 
-from tilewright.analysis.detectors.host_code.diagnostics import is_diagnostic, is_without_launch
+from tilewright.analysis.detectors.host_code.diagnostics import (
+    is_diagnostic,
+    is_final_print,
+    is_without_launch,
+)
 from tilewright.analysis.detectors.host_code.facts import is_measuring, times_launches
 from tilewright.analysis.detectors.host_code.read_backs import ReadBack, read_backs
 from tilewright.analysis.detectors.host_code.read_sizes import (
@@ -155,7 +159,7 @@ def _read_backs(
 def _own_reads(module: Module, node: ast.FunctionDef, launches: list[Launch]) -> Iterator[ReadBack]:
     """Reads of the very tensors that launches are given."""
     for call in nodes_like(node, ast.Call):
-        what = _read_back(module, call, launches)
+        what = None if is_final_print(node, call) else _read_back(module, call, launches)
         if what is not None:
             yield ReadBack(call, what)
 
