@@ -82,8 +82,8 @@ different lists cannot be compared. Without the kernels that language models wro
 of wrong results in `further_author_packages.yaml` are right, 2 debatable and 2 wrong. Each of the
 last four was looked at after what was wrong in the one before it had been corrected; some of the
 reports about speed that were wrong or debatable are advice since, and no longer counted in the
-next. The last three leave out kernels that repositories of earlier lists have word for word. What is
-wrong in the last one is corrected but for one report, and no list was looked at after it.
+next. The last three leave out kernels that repositories of earlier lists have word for word. What
+is wrong in the last one is corrected but for one report, and no list was looked at after it.
 
 """
 _LISTS = (
