@@ -126,8 +126,7 @@ def check(
         isolated,
         load_captures(captured) if captured else None,
     )
-    options = ModelOptions(model, max_calls, None, max_dollars, None, None, None)
-    ensemble = options.ensemble(paths[0])
+    ensemble = _reviewers(paths[0], model, max_calls, max_dollars)
     is_run = compiled is not None or executed
     _refuse_mixed(is_fix=fix or diff, is_run=is_run, stdin=stdin)
     if ensemble is not None and not executed:
@@ -141,6 +140,15 @@ def check(
     known = iter(files) if compiled is None else _compiled(files, chosen, compiled, captured)
     told = _tell(_executed(known, chosen, ensemble) if executed else known, form, chosen)
     end(told, any(f.issues or f.module.problems or f.notices for f in told), chosen.faults)
+
+
+def _reviewers(
+    path: Path, names: str, max_calls: int | None, max_dollars: float | None
+) -> Ensemble | None:
+    """The models that review files, None for none; without a name no settings are read for it."""
+    if (names, max_calls, max_dollars) == (NONE, None, None):
+        return None
+    return ModelOptions(names, max_calls, None, max_dollars, None, None, None).ensemble(path)
 
 
 def _refuse_mixed(*, is_fix: bool, is_run: bool, stdin: bool) -> None:
