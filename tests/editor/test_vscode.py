@@ -133,7 +133,7 @@ def test_the_chip_of_a_file_is_shown_with_its_reason_and_changed_there(reports: 
     facts = seen(reports, "chip")
     assert "xpu:bmg-g31" in facts["shown"]
     assert "the file's host code names torch.xpu, line 48" in facts["why"]
-    assert any("cuda:90" in entry for entry in facts["chips"]), "chips that are elsewhere too"
+    assert any("cuda:" in entry for entry in facts["chips"]), "chips that are elsewhere too"
     assert not any("Follow the file" in entry for entry in facts["chips"])
     assert "xpu:pvc" in facts["chosen"]
     assert "Follow the file" in facts["offered"][0]
