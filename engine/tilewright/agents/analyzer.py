@@ -10,7 +10,7 @@ from tilewright.agents import sections
 from tilewright.agents.answers import lines_of, thought_of
 from tilewright.agents.briefing import Briefing
 from tilewright.agents.model import ProposedIssue, Unusable
-from tilewright.agents.objects import last_object
+from tilewright.agents.objects import last_object, short_text
 from tilewright.agents.prompt import Prompt, whole
 from tilewright.agents.segments import UNPARSABLE
 from tilewright.agents.templates import sentences
@@ -188,12 +188,12 @@ def _issue(given: Any, briefing: Briefing) -> ProposedIssue | str:
         return f"its line is not in the file, which has {len(lines)} lines"
     return ProposedIssue(
         id=kind.id if kind is not None else None,
-        title=_short(texts["title"], _MOST_TITLE),
+        title=short_text(texts["title"], _MOST_TITLE),
         stage=stage,
         severity=severity,
         line=line,
         evidence=_evidence(texts["evidence"], line, lines),
-        fix=_short(texts["fix"], _MOST_CHARACTERS),
+        fix=short_text(texts["fix"], _MOST_CHARACTERS),
         gain=_gain(given.get("gain")),
     )
 
@@ -225,10 +225,6 @@ def _is_near(first: int, last: int, line: int) -> bool:
 
 def _text(value: Any) -> str:
     return one_line(" ".join(value.split())) if isinstance(value, str) else ""
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most].rpartition(' ')[0]} [...]"
 
 
 def _stage(value: Any) -> Stage | None:

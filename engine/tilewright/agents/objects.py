@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilewright.agents.answers import without_thinking
+from tilewright.textfile import one_line
 
 _NESTED = 3
 _MOST_OBJECTS = 500
@@ -24,6 +25,12 @@ def last_object(reply: str) -> dict[str, Any] | None:
             break
         text = found
     return next((one for one in reversed(list(_objects(text)))), None)
+
+
+def short_text(value: Any, most: int) -> str:
+    """A value of an object as one line of at most so many characters; "" for what is no text."""
+    text = one_line(" ".join(value.split())) if isinstance(value, str) else ""
+    return text if len(text) <= most else f"{text[:most].rpartition(' ')[0]} [...]"
 
 
 def _loaded(text: str) -> Any:

@@ -109,6 +109,15 @@ def estimated(text: str) -> int:
     return -int(-(code / _CODE + prose / _PROSE) // 1)
 
 
+def numbered(lines: Sequence[str]) -> list[str]:
+    """Lines of a file behind their numbers, without their ends."""
+    width = len(str(len(lines)))
+    bare = (line.rstrip("\r\n") for line in lines)
+    return [
+        f"{n:>{width}} | {line}" if line else f"{n:>{width}} |" for n, line in enumerate(bare, 1)
+    ]
+
+
 def fenced(text: str, language: str = "") -> str:
     """A text as data: in a fence that is longer than any run of backticks in it."""
     longest = max((len(run) for run in _TICKS.findall(text)), default=0)

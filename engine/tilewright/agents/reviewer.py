@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilewright.agents.answers import AnswerError, answer
+from tilewright.agents.answers import AnswerError, answer, lines_of
 from tilewright.agents.model import Unusable
-from tilewright.agents.objects import last_object
-from tilewright.agents.prompt import Prompt, fenced, whole
+from tilewright.agents.objects import last_object, short_text
+from tilewright.agents.prompt import Prompt, fenced, numbered, whole
 from tilewright.agents.templates import sentences
 from tilewright.models.model import Role
-from tilewright.textfile import one_line
 
 MOST_CALLS = 8
 _MOST_WHY = 300
@@ -37,14 +36,12 @@ class Review:
 def build(text: str, functions: Sequence[str]) -> Prompt:
     """The prompt for the functions of a file, whose text is shown whole."""
     role = Role.REVIEWER
-    lines = text.splitlines()
-    width = len(str(len(lines)))
-    numbered = "\n".join(f"{number:>{width}} | {line}" for number, line in enumerate(lines, 1))
+    lines = "\n".join(numbered(lines_of(text)))
     names = ", ".join(f"`{name}`" for name in functions)
     parts = (
         whole(1, "TASK", sentences(role.value, "role")),
         whole(2, "RULES", sentences(role.value, "rules", calls=MOST_CALLS)),
-        whole(7, "FILE", fenced(numbered, "python")),
+        whole(7, "FILE", fenced(lines, "python")),
         whole(10, "GOAL", sentences(role.value, "goal", functions=names)),
     )
     return Prompt(role, parts)
@@ -74,6 +71,4 @@ def _fault(given: Any) -> NamedFault | None:
     function, line, why = given.get("function"), given.get("line"), given.get("why")
     if not isinstance(function, str) or type(line) is not int or not isinstance(why, str):
         return None
-    text = one_line(" ".join(why.split()))
-    short = text if len(text) <= _MOST_WHY else f"{text[:_MOST_WHY].rpartition(' ')[0]} [...]"
-    return NamedFault(function, line, short)
+    return NamedFault(function, line, short_text(why, _MOST_WHY))

@@ -17,6 +17,7 @@ from tilewright.agents.prompt import (
     Section,
     estimated,
     fenced,
+    numbered,
     section,
     whole,
 )
@@ -147,13 +148,13 @@ def parent(briefing: Briefing, role: Role) -> Part:
         instead=_stand_in(briefing, found),
         protected=_some(fixed),
     )
-    numbered = _numbered(lines)
-    full = whole(7, "FILE", f"{lead}\n\n{fenced(chr(10).join(numbered), 'python')}")
+    shown = numbered(lines)
+    full = whole(7, "FILE", f"{lead}\n\n{fenced(chr(10).join(shown), 'python')}")
     if full.tokens <= CAPS[7]:
         return full, ()
     if not found:
-        return section(7, "FILE", numbered, CAPS[7], lead=lead, wrap=_as_python)
-    return _most_of(found, numbered, lead, briefing)
+        return section(7, "FILE", shown, CAPS[7], lead=lead, wrap=_as_python)
+    return _most_of(found, shown, lead, briefing)
 
 
 def _entry_name(briefing: Briefing, found: Sequence[Segment]) -> str:
@@ -169,21 +170,11 @@ def _stand_in(briefing: Briefing, found: Sequence[Segment]) -> str:
     return preferred if preferred and name and name != preferred else ""
 
 
-def _numbered(lines: Sequence[str]) -> list[str]:
-    width = len(str(len(lines)))
-    bare = (line.rstrip("\r\n") for line in lines)
-    return [
-        f"{n:>{width}} | {line}" if line else f"{n:>{width}} |" for n, line in enumerate(bare, 1)
-    ]
-
-
 def _as_python(text: str) -> str:
     return fenced(text, "python")
 
 
-def _most_of(
-    found: Sequence[Segment], numbered: Sequence[str], lead: str, briefing: Briefing
-) -> Part:
+def _most_of(found: Sequence[Segment], shown: Sequence[str], lead: str, briefing: Briefing) -> Part:
     """Whole statements of the file, kernels and what the entry point comes to first."""
     entry = _entry_name(briefing, found)
     kernels = {k.name for k in parse_module(briefing.text, briefing.file_name).kernels}
@@ -200,7 +191,7 @@ def _most_of(
     kept = list(order)
 
     def text() -> str:
-        return f"{lead}\n\n{_as_python(chr(10).join(_shown(kept, numbered)))}"
+        return f"{lead}\n\n{_as_python(chr(10).join(_shown(kept, shown)))}"
 
     while kept and estimated(text()) > CAPS[7]:
         kept.pop()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.agents.model import Unusable
-from tilewright.agents.objects import last_object
+from tilewright.agents.objects import last_object, short_text
 from tilewright.agents.prompt import Prompt, fenced, section, whole
 from tilewright.agents.templates import sentences
 from tilewright.models.model import Role
@@ -47,14 +47,9 @@ def parse(reply: str) -> Summary | Unusable:
     """The summary of a reply."""
     given = last_object(reply) or {}
     title, mechanism = (
-        _short(given.get(name), most)
+        short_text(given.get(name), most)
         for name, most in (("title", _MOST_TITLE), ("mechanism", _MOST_MECHANISM))
     )
     if not title or not mechanism:
         return Unusable("the reply has no title and mechanism")
     return Summary(title, mechanism)
-
-
-def _short(value: Any, most: int) -> str:
-    text = one_line(" ".join(value.split())) if isinstance(value, str) else ""
-    return text if len(text) <= most else f"{text[:most].rpartition(' ')[0]} [...]"

@@ -130,8 +130,7 @@ class Runs:
         with host_timeout.limited(_REFERENCES * self._seconds):
             if self._written is None:
                 self._written = written_calls.WrittenCalls(self._written_path)
-            found = self._written.arguments(call["function"], target, reference["number"])
-            return found
+            return self._written.arguments(call["function"], target, reference["number"])
 
     def _compare(
         self, call: DraftedCall, made: Results, ended: tuple[Results, Any, list[int]],
