@@ -195,3 +195,10 @@ def test_an_error_in_a_kernel_counts(tmp_path: Path) -> None:
     (message,) = scaled(tmp_path, "scale", x="x.numel()", dy=".contiguous()")
     assert "in the kernel: " in message
     assert "The model says of line 11: It is wrong." in message
+
+
+def test_a_line_that_the_file_lacks_is_reported_at_the_kernel(tmp_path: Path) -> None:
+    text = FILE.replace("{COUNT}", "B")
+    (message,), _ = checked(tmp_path, text, FAULT.replace('"line": 11', '"line": 999'))
+    assert "1 of 2 calls agree" in message
+    assert "line 0" not in message

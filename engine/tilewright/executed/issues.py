@@ -113,7 +113,5 @@ def _place(module: Module, function: str, sighting: Sighting) -> tuple[Range, Ke
 
 
 def _whole_line(module: Module, line: int) -> Range:
-    lines = module.text.splitlines()
-    line = min(max(line, 1), len(lines))
-    text = lines[line - 1]
+    text = module.text.splitlines()[line - 1]
     return Range(line, len(text) - len(text.lstrip()), line, len(text))

@@ -5,6 +5,7 @@ wrong, and then the model finds nothing wrong with the function.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -44,13 +45,18 @@ def reviewed(
         NotImportedError: importing the file fails.
     """
     run = runner(path, device, written)
+    last = len(module.text.splitlines())
+    # A line that the file does not have is none: the report then stands at the kernel.
+    known = [
+        one if one.line in range(1, last + 1) else replace(one, line=0) for one in review.faults
+    ]
     found = []
     for function in _functions(module):
         calls = [*_calls(function, gradient=False)]
         if _has_backward(module):
             calls += _calls(function, gradient=True)
         pairs = [*zip(calls, run(calls), strict=False)]
-        named = tuple(fault for fault in review.faults if is_fault_of(fault, function))
+        named = tuple(fault for fault in known if is_fault_of(fault, function))
         found.append(_tried(function, pairs, named, written))
     return found
 
@@ -104,7 +110,7 @@ def _tried(function: str, pairs: Pairs, named: tuple[NamedFault, ...], written: 
 
 def _sightings(made: Pairs, named: tuple[NamedFault, ...], written: Path) -> Iterator[Sighting]:
     """The first difference from the reference, and what else is wrong with any call."""
-    said = "; ".join(f"line {fault.line}: {fault.why}" for fault in named)
+    said = "; ".join(f"line {one.line}: {one.why}" if one.line else one.why for one in named)
     agreed = sum(bool(run.get("agreed")) for _, run in made)
     differing = [pair for pair in made if pair[1].get("deviation") is not None]
     for call, run in differing[:1]:
