@@ -1,6 +1,8 @@
 """Where a key goes, against a real server on loopback."""
 
 import logging
+import platform
+import subprocess
 
 import pytest
 from scripted_client import GOOD, KEY, Setup, ask
@@ -26,6 +28,23 @@ def test_redirect_is_not_followed(setup: Setup) -> None:
     with pytest.raises(ModelUnavailableError, match=r"redirects to 127\.0\.0\.1, which is not"):
         setup.client(setup.choice(server)).complete(ask(setup.choice(server)))
     assert elsewhere.requests == []
+
+
+def test_no_process_is_started_that_would_inherit_the_key(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+
+    def start(*arguments: object, **_: object) -> None:
+        started.append(arguments)
+        raise OSError("no process is to be started")
+
+    monkeypatch.setattr(platform, "_uname_cache", None)
+    monkeypatch.setattr(platform, "_platform_cache", {})
+    monkeypatch.setattr(subprocess, "Popen", start)
+    server = setup.serve(by_turn(GOOD))
+    setup.client(setup.choice(server)).complete(ask(setup.choice(server)))
+    assert started == []
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 429, 500])

@@ -179,10 +179,14 @@ class Endpoint:
         )  # fmt: skip
         # A key that is empty would be looked up in the environment, another endpoint's perhaps.
         key = self._key.reveal() if self._key else "none"
-        return openai.AsyncOpenAI(
+        client = openai.AsyncOpenAI(
             api_key=key, admin_api_key="", base_url=self._base_url, max_retries=0,
             timeout=timeout, http_client=http,
         )  # fmt: skip
+        # The package asks the platform module for a header that is not sent, and that starts
+        # `uname -p` with this process's environment: the key would be in another process.
+        client._platform = "Unknown"
+        return client
 
     async def _reduce(self, request: httpx2.Request) -> None:
         """Send no more headers than the endpoint needs or the environment names for it."""
