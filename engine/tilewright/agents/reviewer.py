@@ -13,7 +13,7 @@ from tilewright.agents.templates import sentences
 from tilewright.models.model import Role
 
 MOST_CALLS = 8
-_MOST_WHY = 300
+MOST_WHY = 300
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,36 @@ class Review:
 
 def build(text: str, functions: Sequence[str]) -> Prompt:
     """The prompt for the functions of a file, whose text is shown whole."""
-    role = Role.REVIEWER
+    return prompt_of(Role.REVIEWER.value, Role.REVIEWER, text, functions, MOST_CALLS)
+
+
+def prompt_of(
+    template: str, role: Role, text: str, functions: Sequence[str], most_calls: int
+) -> Prompt:
+    """A prompt about a file out of a template of a review."""
     lines = "\n".join(numbered(lines_of(text)))
     names = ", ".join(f"`{name}`" for name in functions)
     parts = (
-        whole(1, "TASK", sentences(role.value, "role")),
-        whole(2, "RULES", sentences(role.value, "rules", calls=MOST_CALLS)),
+        whole(1, "TASK", sentences(template, "role")),
+        whole(2, "RULES", sentences(template, "rules", calls=most_calls)),
         whole(7, "FILE", fenced(lines, "python")),
-        whole(10, "GOAL", sentences(role.value, "goal", functions=names)),
+        whole(10, "GOAL", sentences(template, "goal", functions=names)),
     )
     return Prompt(role, parts)
 
 
 def parse(reply: str) -> Review | Unusable:
     """The review of a reply."""
+    code = module_of(reply)
+    if isinstance(code, Unusable):
+        return code
+    faults = (last_object(reply) or {}).get("faults")
+    found = [_fault(one) for one in faults] if isinstance(faults, list) else []
+    return Review(code, tuple(one for one in found if one is not None))
+
+
+def module_of(reply: str) -> str | Unusable:
+    """The text of the module in a reply."""
     try:
         code = answer(reply).code
     except AnswerError as error:
@@ -59,10 +75,7 @@ def parse(reply: str) -> Review | Unusable:
         ast.parse(code)
     except (SyntaxError, ValueError) as error:
         return Unusable(f"the module of the reply cannot be parsed: {error}")
-    given = last_object(reply) or {}
-    faults = given.get("faults")
-    found = [_fault(one) for one in faults] if isinstance(faults, list) else []
-    return Review(code, tuple(one for one in found if one is not None))
+    return code
 
 
 def _fault(given: Any) -> NamedFault | None:
@@ -71,4 +84,4 @@ def _fault(given: Any) -> NamedFault | None:
     function, line, why = given.get("function"), given.get("line"), given.get("why")
     if not isinstance(function, str) or type(line) is not int or not isinstance(why, str):
         return None
-    return NamedFault(function, line, short_text(why, _MOST_WHY))
+    return NamedFault(function, line, short_text(why, MOST_WHY))

@@ -8,6 +8,11 @@ from .envelope import Job
 from .parts import Plain
 
 
+Cost = Literal["launches", "waits", "traffic", "work", "serial", "contention"]
+COSTS: tuple[Cost, ...] = ("launches", "waits", "traffic", "work", "serial", "contention")
+"""What is counted of a call; ``drafted.costs`` has the units."""
+
+
 class DraftedArgument(TypedDict, total=False):
     """A tensor where it has a ``shape``, a torch dtype where it has only a ``dtype``, else a
     ``value``.
@@ -38,17 +43,22 @@ class Reference(TypedDict, total=False):
     """What a call's result is compared with: an ``operator`` of torch with its ``roles`` (role:
     name of the argument), or a ``function`` of the file with the same arguments. With a ``number``
     the call and its reference are those of that number in the job's module of them; with
-    ``gradient`` the gradients of a backward pass are compared instead of the results."""
+    ``gradient`` the gradients of a backward pass are compared instead of the results, and with
+    ``counted`` nothing is compared: costs are counted, where ``faster`` those of the version that
+    the module has of the function."""
 
     operator: str
     roles: dict[str, str]
     function: str
     number: int
     gradient: bool
+    counted: bool
+    faster: bool
 
 
 class DraftedCall(TypedDict):
-    """A call; ``like``: the number of an earlier one of the job whose results must be the same."""
+    """A call; ``like``: the number of an earlier one of the job whose results must be the same, or
+    -1 for the one before."""
 
     function: str
     arguments: dict[str, DraftedArgument]
@@ -105,7 +115,7 @@ class DraftedRun(TypedDict, total=False):
     and those of the call that they must be ``like``; ``deviation``: from the reference, None where
     there is none; ``agreed``: the reference could be computed and is the result; ``arguments``: of
     a call that was written, empty where there is none of its number; ``unusable``: why what was
-    written says nothing."""
+    written says nothing; ``costs``: what was counted."""
 
     error: RunError | None
     seconds: float
@@ -121,6 +131,7 @@ class DraftedRun(TypedDict, total=False):
     agreed: bool
     arguments: dict[str, DraftedArgument]
     unusable: str
+    costs: dict[Cost, int]
 
 
 class DraftedRuns(TypedDict):
