@@ -41,6 +41,7 @@ class Wrong(StrEnum):
     LAYOUT = "layout"
     REFERENCE = "reference"
     REVIEW = "review"
+    LOST_TIME = "lost_time"
 
 
 @dataclass(frozen=True)

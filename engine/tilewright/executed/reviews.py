@@ -12,6 +12,7 @@ from typing import cast
 from tilewright.agents import reviewer
 from tilewright.agents.prompt import Prompt
 from tilewright.agents.reviewer import NamedFault, Review
+from tilewright.agents.speed_reviewer import LostTime
 from tilewright.devices.model import Device
 from tilewright.executed.jobs import differentiable_functions, host_functions, runner
 from tilewright.executed.observations import (
@@ -28,7 +29,7 @@ from tilewright.worker.messages.drafted import Deviation, DraftedCall, DraftedRu
 
 def prompt_for(module: Module) -> Prompt | None:
     """What a model is asked about a file; None for one without host functions that launch."""
-    names = _functions(module)
+    names = reviewed_functions(module)
     return reviewer.build(module.text, names) if names else None
 
 
@@ -51,7 +52,7 @@ def reviewed(
         one if one.line in range(1, last + 1) else replace(one, line=0) for one in review.faults
     ]
     found = []
-    for function in _functions(module):
+    for function in reviewed_functions(module):
         calls = [*_calls(function, gradient=False)]
         if _has_backward(module):
             calls += _calls(function, gradient=True)
@@ -61,15 +62,15 @@ def reviewed(
     return found
 
 
-def is_fault_of(fault: NamedFault, function: str) -> bool:
-    """Whether a fault is of a function; of a class, whichever of its methods is named."""
+def is_fault_of(fault: NamedFault | LostTime, function: str) -> bool:
+    """Whether a fault or place is of a function; of a class, whichever of its methods is named."""
     if fault.function == function:
         return True
     owner, _, method = function.rpartition(".")
     return method == "apply" and fault.function.partition(".")[0] == owner
 
 
-def _functions(module: Module) -> list[str]:
+def reviewed_functions(module: Module) -> list[str]:
     """The functions that are reviewed, as a call names them."""
     names = [function.name for function in host_functions(module)]
     return [*names, *differentiable_functions(module)]

@@ -18,13 +18,14 @@ from ..loading import host_timeout, partial_import
 from ..memcheck import access_monitor, allocator_hooks, poison, redzones
 from ..memcheck.containment import ContainedWatch, contained
 from ..protocol import JobError
-from . import contents, deviations, errors, gradients, written_calls
+from . import contents, costs, deviations, errors, gradients, written_calls
 from .variations import varied, with_tiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ..messages.drafted import (
+        Cost,
         DraftedCall,
         DraftedResult,
         DraftedRun,
@@ -39,6 +40,8 @@ _FAILURES = (
 _TOLERANCES = {torch.float64: 1e-6, torch.float32: 2e-3, torch.float16: 2e-2, torch.bfloat16: 6e-2}
 _NARROW = 0.25
 _REFERENCES = 3.0
+_COUNTED = 10.0
+"""How much longer a call may take whose programs run one by one."""
 Results = dict[str, Any]
 
 
@@ -79,6 +82,8 @@ class Runs:
         at: list[int] = []
         try:
             made = self._arguments(call, target)
+            if reference.get("faster"):
+                target = self._faster(call["function"])
         except _FAILURES as raised:
             return {"unusable": f"{type(raised).__name__}: {raised}"}
         if made is None:
@@ -115,9 +120,32 @@ class Runs:
             }  # fmt: skip
         if "number" in reference:
             found["arguments"] = written_calls.described(made)
-        if error is None:
+        if error is not None:
+            return found
+        if reference.get("counted"):
+            found["costs"] = self._costs(target, made)
+        if "faster" not in reference:
             self._compare(call, made, (given, returned, at), found)
         return found
+
+    def _costs(self, target: Any, made: Results) -> dict[Cost, int]:
+        """What the same call costs; empty where counting takes too long."""
+        copies = _copies(made)
+        torch.manual_seed(0)
+        try:
+            with (
+                torch.no_grad(), hooks.one_config(0, {}), costs.counted() as counts,
+                host_timeout.limited(_COUNTED * self._seconds),
+            ):  # fmt: skip
+                _call_result(target, made, copies)
+        except _FAILURES:
+            return {}
+        return counts.costs()
+
+    def _faster(self, function: str) -> Any:
+        if self._written is None:
+            raise JobError("no module of faster versions is given")
+        return self._written.faster(function)
 
     def _arguments(self, call: DraftedCall, target: Any) -> Results | None:
         """What a call is made with: drafted, or as it is written; None for one that is not."""
@@ -203,7 +231,9 @@ class Runs:
             "results": [_result(name, one) for name, one in results.items()],
         }  # fmt: skip
         if (like := call.get("like")) is not None:
-            found["difference"] = difference(self._results[like], self._results[-1])
+            # The last result is this call's own.
+            other = self._results[like if like >= 0 else like - 1]
+            found["difference"] = difference(other, self._results[-1])
         return found
 
     def _target(self, name: str) -> Any:

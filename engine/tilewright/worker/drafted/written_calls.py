@@ -1,7 +1,8 @@
 """Calls of a file's functions and references for them, as a module of their own states them.
 
 For a function ``f`` the module defines ``calls_f()``, a list of dictionaries of arguments by name,
-and ``reference_f`` with the parameters of ``f``; for ``C.apply`` they are named after ``C``.
+and ``reference_f`` or ``faster_f`` with the parameters of ``f``; for ``C.apply`` they are named
+after ``C``.
 """
 
 from __future__ import annotations
@@ -57,6 +58,10 @@ class WrittenCalls:
         """What the reference returns; it may write to the arguments."""
         reference = self._named("reference", function)
         return reference(**{name.removeprefix("="): one for name, one in arguments.items()})
+
+    def faster(self, function: str) -> Callable[..., Any]:
+        """The faster version; it takes its arguments as the function does."""
+        return self._named("faster", function)
 
     def _named(self, kind: str, function: str) -> Callable[..., Any]:
         name = f"{kind}_{function.removesuffix('.apply').replace('.', '_')}"

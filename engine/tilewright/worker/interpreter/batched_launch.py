@@ -212,6 +212,16 @@ def in_turn(turn: Turn) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def separately() -> Iterator[None]:
+    """Compute each program of a launch by itself."""
+    if _launcher is None:
+        yield
+        return
+    with mock.patch.object(_launcher, "launched", lambda *_: False):
+        yield
+
+
 def take_tally() -> Tally:
     """How launches were computed since the last time; begins anew."""
     if _launcher is None:

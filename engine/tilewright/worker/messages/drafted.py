@@ -43,9 +43,9 @@ class Reference(TypedDict, total=False):
     """What a call's result is compared with: an ``operator`` of torch with its ``roles`` (role:
     name of the argument), or a ``function`` of the file with the same arguments. With a ``number``
     the call and its reference are those of that number in the job's module of them; with
-    ``gradient`` the gradients of a backward pass are compared instead of the results, and with
-    ``counted`` nothing is compared: costs are counted, where ``faster`` those of the version that
-    the module has of the function."""
+    ``gradient`` the gradients of a backward pass are compared instead of the results. ``faster``:
+    whether the module's version of the function is called instead, with nothing to compare it with
+    but what the call is ``like``; ``counted``: what the call costs is counted."""
 
     operator: str
     roles: dict[str, str]

@@ -1,0 +1,153 @@
+"""Places of lost time that a model names, run: its version against the function of the file.
+
+A place counts only where both give the same results in every call and the cost that the model
+names, as it is counted in the interpreter, is clearly lower in its version. Nothing is timed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from tilewright.agents import speed_reviewer
+from tilewright.agents.prompt import Prompt
+from tilewright.agents.speed_reviewer import LostTime, SpeedReview
+from tilewright.devices.model import Device
+from tilewright.executed.jobs import runner
+from tilewright.executed.observations import Fault, Sighting, Wrong, faults
+from tilewright.executed.reviews import is_fault_of, reviewed_functions
+from tilewright.executed.search import Tried
+from tilewright.source.model import Module
+from tilewright.worker.messages.drafted import Cost, DraftedCall, DraftedRun
+
+_CLEARLY = 0.8
+_OTHERS: Mapping[Cost, float] = {"traffic": 1.25, "work": 1.25}
+"""By how much these may rise; what saves a launch by computing everything twice saves nothing."""
+_OTHERS_OF_SERIAL = 1.5
+"""Where a loop becomes programs, each of them loads again what all of them need."""
+_NAMES: Mapping[Cost, str] = {
+    "launches": "launches of kernels and operators of torch",
+    "waits": "waits of the host for the device",
+    "traffic": "bytes of memory traffic",
+    "work": "computed elements",
+    "serial": "clocks of the longest programs",
+    "contention": "atomic updates of one address",
+}
+Runs = tuple[DraftedRun, DraftedRun]
+"""Of the function, and of the faster version on the same arguments."""
+
+
+def prompt_for(module: Module) -> Prompt | None:
+    """What a model is asked about a file; None for one without host functions that launch."""
+    names = reviewed_functions(module)
+    return speed_reviewer.build(module.text, names) if names else None
+
+
+def lost_time(
+    module: Module, path: str, review: SpeedReview, written: Path, device: Device
+) -> list[Tried]:
+    """What the calls of a review show of each function of which it names places.
+
+    Args:
+        path: where the module's text lies, as it is imported.
+        written: where the review's module lies.
+
+    Raises:
+        NotImportedError: importing the file fails.
+    """
+    run = runner(path, device, written)
+    found = []
+    for function in reviewed_functions(module):
+        places = [one for one in review.places if is_fault_of(one, function)]
+        if places:
+            calls = [*_calls(function)]
+            runs = run(calls)
+            pairs = [*zip(runs[::2], runs[1::2], strict=False)]
+            found.append(_tried(calls[0], pairs, places, written, len(module.text.splitlines())))
+    return found
+
+
+def _calls(function: str) -> Iterator[DraftedCall]:
+    """Each call of the function, and right after it the same of the faster version."""
+    for number in range(speed_reviewer.MOST_CALLS):
+        counted = number == 0
+        yield {
+            "function": function, "arguments": {},
+            "reference": {"number": number, "faster": False, "counted": counted},
+        }  # fmt: skip
+        yield {
+            "function": function, "arguments": {}, "like": -1,
+            "reference": {"number": number, "faster": True, "counted": counted},
+        }  # fmt: skip
+
+
+def _tried(
+    call: DraftedCall, pairs: Sequence[Runs], places: Sequence[LostTime], written: Path, last: int
+) -> Tried:
+    why = _unusable(pairs)
+    if why:
+        return Tried(call["function"], None, why, True, (), len(pairs))
+    first, other = pairs[0]
+    before, after = first.get("costs", {}), other.get("costs", {})
+    made = cast("DraftedCall", {**call, "arguments": first.get("arguments", {})})
+    lower = [one for one in places if is_lower(one.cost, before, after)]
+    compared = sum(_is_compared(pair) for pair in pairs)
+    sightings = tuple(
+        Sighting(_fault(one, before, after, compared, written, last), made, True) for one in lower
+    )
+    why = "" if lower else "the costs that it names are not lower in its version"
+    return Tried(call["function"], made, why, not lower, sightings, len(pairs))
+
+
+def _fault(
+    place: LostTime, before: Mapping[Cost, int], after: Mapping[Cost, int], compared: int,
+    written: Path, last: int,
+) -> Fault:  # fmt: skip
+    text = (
+        f"a model says: {place.why} Its version of the function gives the same results in "
+        f"{compared} {'call' if compared == 1 else 'calls'} and needs {after[place.cost]:,} instead "
+        f"of {before[place.cost]:,} {_NAMES[place.cost]}, counted and not timed. It is in {written}"
+    )
+    return Fault(Wrong.LOST_TIME, place.line if place.line in range(1, last + 1) else 0, text)
+
+
+def is_lower(cost: Cost, before: Mapping[Cost, int], after: Mapping[Cost, int]) -> bool:
+    """Whether a cost is clearly lower, and no other that stands for the device's time rises."""
+    if cost not in before or cost not in after:
+        return False
+    share = _CLEARLY if cost not in ("launches", "waits") else 1.0
+    if after[cost] >= before[cost] or after[cost] > share * before[cost]:
+        return False
+    most = {} if cost == "serial" else _OTHERS
+    return all(
+        after[one] <= most.get(one, _OTHERS_OF_SERIAL) * before[one]
+        for one in _OTHERS
+        if one != cost
+    )
+
+
+def _unusable(pairs: Sequence[Runs]) -> str:
+    """Why the calls are no evidence; empty where they are."""
+    for one, other in pairs:
+        for run, of in ((one, "the function"), (other, "the faster version")):
+            if "unusable" in run:
+                return run["unusable"]
+            error = run.get("error")
+            if error is not None and (of != "the function" or one is pairs[0][0]):
+                return f"{of} ends with {error['kind']}: {error['text']}"
+        if _is_compared((one, other)):
+            if other.get("difference") is not None:
+                return f"the faster version gives other results: {other['difference']}"
+            known = {fault.kind for fault in faults(one)}
+            for fault in faults(other):
+                if fault.kind not in known:
+                    return f"the faster version has a fault: {fault.text}"
+    if not any(_is_compared(pair) for pair in pairs):
+        return "no call comes to its end"
+    if not all(run.get("costs") for run in pairs[0]):
+        return "counting the costs of the first call takes too long"
+    return ""
+
+
+def _is_compared(pair: Runs) -> bool:
+    one, other = pair
+    return "results" in one and not one.get("error") and "difference" in other
