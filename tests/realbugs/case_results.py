@@ -22,6 +22,7 @@ FIRST_SIGHT = {
     Folder.THIRD_BLIND: FOLDER / "first_sight3.yaml",
     Folder.FOURTH_BLIND: FOLDER / "first_sight4.yaml",
     Folder.FIFTH_BLIND: FOLDER / "first_sight5.yaml",
+    Folder.SIXTH_BLIND: FOLDER / "first_sight6.yaml",
 }
 _WRONG_RESULT = 5
 

@@ -1,8 +1,8 @@
 """Small kernels with a fault that a public report describes, each with its fixed twin.
 
 One YAML file a repository. ``open/`` was read while the detectors were written, ``blind/``,
-``blind2/``, ``blind3/`` and ``blind4/`` were blind sets and are open since their results were read,
-and ``blind5/`` is the blind set now; of lost time it has no cases, and ``blind4/`` is the last.
+``blind2/``, ``blind3/`` and ``blind4/`` were blind sets and are open since their results were read.
+``blind5/`` is the blind set of wrong results now, and ``blind6/`` that of lost time.
 ``code`` is both versions in one text: the first column of a line is "-"
 where only the faulty version has it, "+" where only the fixed one has it, "!" where both have it
 and the fault may be reported there, and a space otherwise. The imports of torch and Triton
@@ -46,11 +46,12 @@ class Folder(StrEnum):
     THIRD_BLIND = "blind3"
     FOURTH_BLIND = "blind4"
     FIFTH_BLIND = "blind5"
+    SIXTH_BLIND = "blind6"
 
 
 BLIND_SETS = tuple(folder for folder in Folder if folder is not Folder.OPEN)
 """In the order in which they were written."""
-BLIND_NOW = {Kind.BUG: Folder.FIFTH_BLIND, Kind.SLOW: Folder.FOURTH_BLIND}
+BLIND_NOW = {Kind.BUG: Folder.FIFTH_BLIND, Kind.SLOW: Folder.SIXTH_BLIND}
 """The last set that has cases of a kind."""
 
 

@@ -3,14 +3,14 @@ from pathlib import Path
 from reported_cases import cases, cases_in, Kind, Folder
 import yaml, random, json
 from tilewright.agents import speed_reviewer
-from tilewright.executed.reviews import _functions
+from tilewright.executed.reviews import reviewed_functions as _functions
 from tilewright.source import parse_module
 found=yaml.safe_load(open('/work/main/tests/realbugs/results.yaml'))
 what=sys.argv[1]
 if what=='old':
     todo=[c for c in cases() if c.entry.kind is Kind.SLOW and c.is_decidable and not found[c.name]]
 else:
-    todo=[c for p in sys.argv[2:] for c in cases_in(Path(p), Folder.FOURTH_BLIND) if c.is_decidable]
+    todo=[c for c in cases_in(Path("/work/main/tests/realbugs/blind6"), Folder.FOURTH_BLIND) if c.is_decidable]
 n=0; jobs={'faulty':[], 'fixed':[]}
 for c in todo:
     for v in ('faulty','fixed'):
@@ -19,7 +19,7 @@ for c in todo:
         if not names: print('no function',c.name,v); continue
         jobs[v].append((c.name,speed_reviewer.build(m.text,names)))
 random.seed(5)
-K=int(sys.argv[2]) if what=='old' else 3
+K=int(sys.argv[2]) if what=="old" else 6
 print({k:len(v) for k,v in jobs.items()})
 out=Path('/tmp/sp')/what
 ids={}
