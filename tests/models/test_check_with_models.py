@@ -170,7 +170,7 @@ def test_a_reference_that_fails_is_said(tmp_path: Path) -> None:
         tmp_path, FILE.replace("{COUNT}", "B"), FAULT, MODULE.replace("wide.mean", "wide.meen")
     )
     assert found == []
-    assert "centered: its review is of no use: AttributeError" in said
+    assert "centered: a review shows nothing of it: AttributeError" in said
 
 
 def test_gradients_are_compared_in_any_layout(tmp_path: Path) -> None:

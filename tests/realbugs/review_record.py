@@ -1,26 +1,22 @@
 """Recorded reviews of the cases by a language model, and what running them showed.
 
-``reviews/`` has the replies to the prompts of ``check --executed --model``, one file a folder of
-cases: case, version, reply. Who replied saw one prompt at a time, and never both versions of a
-case. ``reviewed.yaml`` is what running them showed (``tests/executed/reviewed_cases.py`` writes
-it); ``judged.yaml`` what a reader made of it where the lines do not decide.
+``reviews/`` has the replies to the prompts of ``check --executed --model`` about wrong results,
+``speed_reviews/`` those about lost time, one file a folder of cases: case, version, reply. Who
+replied saw one prompt at a time, and never both versions of a case. ``reviewed.yaml`` and
+``speed_reviewed.yaml`` are what running them showed (``tests/executed/reviewed_cases.py`` writes
+them); ``judged.yaml`` and ``speed_judged.yaml`` what a reader made of it where the lines do not
+decide.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from case_results import Share
 from pydantic import BaseModel, ConfigDict
 from reported_cases import FOLDER, Case, Folder, Kind, loaded
 
-REPLIES = FOLDER / "reviews"
-RECORD = FOLDER / "reviewed.yaml"
-JUDGED = FOLDER / "judged.yaml"
-FIRST_RUN = {
-    Folder.FOURTH_BLIND: FOLDER / "review_first_run4.yaml",
-    Folder.FIFTH_BLIND: FOLDER / "review_first_run5.yaml",
-}
 VERSIONS = ("faulty", "fixed")
 
 
@@ -30,7 +26,7 @@ class Shown(BaseModel):
     Attributes:
         ran: some call was compared with a reference, or ended with a fault.
         lines: that the model names of functions of which a run shows a fault.
-        text: the first of these faults; empty for none.
+        text: the first of these faults, or all places of lost time; empty for none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,8 +40,10 @@ class Judged(BaseModel):
     """A reader's verdict.
 
     Attributes:
-        same: of a faulty version: whether what is named on another line is the fault of the case.
-        twin: of a fixed version: "right" where it has the fault that is named, or "wrong".
+        same: of a faulty version: whether what is named, on whatever line, is the fault of the
+            case.
+        twin: of a fixed version: "right" where it has the fault that is named, "debatable", or
+            "wrong".
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,19 +53,92 @@ class Judged(BaseModel):
     why: str
 
 
-@cache
-def replies(path: Path = REPLIES) -> Mapping[tuple[str, str], str]:
-    """The replies by case and version."""
-    found: dict[tuple[str, str], str] = {}
-    for file in sorted(path.glob("*.yaml")):
-        for name, versions in loaded(file).items():
-            found |= {(name, version): reply for version, reply in versions.items()}
-    return found
+Runs = Mapping[tuple[str, str], Shown]
+"""What running the replies showed, by case and version."""
 
 
-@cache
-def recorded_reviews(path: Path = RECORD) -> Mapping[tuple[str, str], Shown]:
-    """What running them showed, by case and version."""
+@dataclass(frozen=True)
+class Reviewed:
+    """The reviews of one kind of cases.
+
+    Attributes:
+        replies_at: the folder of the replies.
+        runs_at, judged_at: files of what running them shows, and of verdicts.
+        first_runs_at: files of what the first run of a blind set's replies showed; written once,
+            never again.
+    """
+
+    kind: Kind
+    replies_at: Path
+    runs_at: Path
+    judged_at: Path
+    first_runs_at: Mapping[Folder, Path]
+
+    @cached_property
+    def replies(self) -> Mapping[tuple[str, str], str]:
+        """The replies by case and version."""
+        found: dict[tuple[str, str], str] = {}
+        for file in sorted(self.replies_at.glob("*.yaml")):
+            for name, versions in loaded(file).items():
+                found |= {(name, version): reply for version, reply in versions.items()}
+        return found
+
+    @cached_property
+    def runs(self) -> Runs:
+        """What running them shows now."""
+        return _runs(self.runs_at)
+
+    @cached_property
+    def first_runs(self) -> Mapping[Folder, Runs]:
+        """What the first run of each blind set's replies showed."""
+        return {folder: _runs(path) for folder, path in self.first_runs_at.items()}
+
+    @cached_property
+    def judgements(self) -> Mapping[tuple[str, str], Judged]:
+        """The verdicts by case and version."""
+        return {
+            (name, version): Judged.model_validate(one)
+            for name, versions in loaded(self.judged_at).items()
+            for version, one in versions.items()
+        }
+
+    def is_found(self, case: Case, runs: Runs) -> bool:
+        """Whether a review found what is wrong with a case: it names it, and a run shows it."""
+        shown = runs.get((case.name, "faulty"))
+        if shown is None:
+            return False
+        judged = self.judgements.get((case.name, "faulty"))
+        if judged is not None and judged.same is not None:
+            return bool(shown.lines) and judged.same
+        return bool(case.lines & set(shown.lines))
+
+    def shares(
+        self, given: Iterable[Case], text: Mapping[str, bool], runs: Runs | None = None
+    ) -> dict[str, Share]:
+        """Of the cases that their file decides: reviewed, found by review, found by review or text;
+        of twins: reports, and those that are wrong.
+
+        Args:
+            text: whether a case was found by its text alone.
+            runs: by default those that are recorded.
+        """
+        given, runs = list(given), self.runs if runs is None else runs
+        cases = [case for case in given if case.entry.kind is self.kind and case.is_decidable]
+        known = [case for case in cases if (case.name, "faulty") in runs]
+        either = sum(self.is_found(case, runs) or text.get(case.name, False) for case in cases)
+        twins = [(c.name, runs[c.name, "fixed"]) for c in given if (c.name, "fixed") in runs]
+        reported = [self.judgements.get((name, "fixed")) for name, shown in twins if shown.text]
+        wrong = sum(one is None or one.twin != "right" for one in reported)
+        return {
+            "reviewed": Share(len(known), len(cases)),
+            "found by review": Share(sum(self.is_found(one, runs) for one in known), len(known)),
+            "found by text or review": Share(either, len(cases)),
+            "reports on twins": Share(len(reported), len(twins)),
+            "wrong reports on twins": Share(wrong, len(twins)),
+        }
+
+
+def _runs(path: Path) -> Runs:
     return {
         (name, version): Shown.model_validate(one)
         for name, versions in loaded(path).items()
@@ -75,56 +146,20 @@ def recorded_reviews(path: Path = RECORD) -> Mapping[tuple[str, str], Shown]:
     }
 
 
-@cache
-def judgements(path: Path = JUDGED) -> Mapping[tuple[str, str], Judged]:
-    """The verdicts by case and version."""
-    return {
-        (name, version): Judged.model_validate(one)
-        for name, versions in loaded(path).items()
-        for version, one in versions.items()
-    }
-
-
-@cache
-def first_run(folder: Folder) -> Mapping[tuple[str, str], Shown]:
-    """What the first run of a blind set's replies showed; written once, never again."""
-    return recorded_reviews(FIRST_RUN[folder])
-
-
-def is_found(case: Case, runs: Mapping[tuple[str, str], Shown]) -> bool:
-    """Whether a review found a case's fault: it names it, and a run shows it."""
-    shown = runs.get((case.name, "faulty"))
-    if shown is None:
-        return False
-    judged = judgements().get((case.name, "faulty"))
-    if judged is not None and judged.same is not None:
-        return bool(shown.lines) and judged.same
-    return bool(case.lines & set(shown.lines))
-
-
-def shares(
-    given: Iterable[Case],
-    text: Mapping[str, bool],
-    runs: Mapping[tuple[str, str], Shown] | None = None,
-) -> dict[str, Share]:
-    """Of the wrong results that their file decides: reviewed, found by review, found by review or
-    text; of twins: reports, and those that are wrong.
-
-    Args:
-        text: whether a case was found by its text alone.
-        runs: by default those that are recorded.
-    """
-    given, runs = list(given), recorded_reviews() if runs is None else runs
-    bugs = [case for case in given if case.entry.kind is Kind.BUG and case.is_decidable]
-    known = [case for case in bugs if (case.name, "faulty") in runs]
-    either = sum(is_found(case, runs) or text.get(case.name, False) for case in bugs)
-    twins = [(c.name, runs[c.name, "fixed"]) for c in given if (c.name, "fixed") in runs]
-    reported = [judgements().get((name, "fixed")) for name, shown in twins if shown.text]
-    wrong = sum(one is None or one.twin != "right" for one in reported)
-    return {
-        "reviewed": Share(len(known), len(bugs)),
-        "found by review": Share(sum(is_found(case, runs) for case in known), len(known)),
-        "found by text or review": Share(either, len(bugs)),
-        "reports on twins": Share(len(reported), len(twins)),
-        "wrong reports on twins": Share(wrong, len(twins)),
-    }
+FAULTS = Reviewed(
+    Kind.BUG,
+    FOLDER / "reviews",
+    FOLDER / "reviewed.yaml",
+    FOLDER / "judged.yaml",
+    {
+        Folder.FOURTH_BLIND: FOLDER / "review_first_run4.yaml",
+        Folder.FIFTH_BLIND: FOLDER / "review_first_run5.yaml",
+    },
+)
+LOST_TIME = Reviewed(
+    Kind.SLOW,
+    FOLDER / "speed_reviews",
+    FOLDER / "speed_reviewed.yaml",
+    FOLDER / "speed_judged.yaml",
+    {Folder.SIXTH_BLIND: FOLDER / "speed_review_first_run6.yaml"},
+)

@@ -28,6 +28,7 @@ ISSUE_IDS = {
     Wrong.LAYOUT: "stride_of_other_tensor",
     Wrong.REFERENCE: "result_of_other_operator",
     Wrong.REVIEW: "result_of_other_operator",
+    Wrong.LOST_TIME: "lost_time",
 }
 _CERTAIN = (Wrong.LAUNCH, Wrong.NAME)
 """What no other inputs would change."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import cast
 
 from tilewright.agents import speed_reviewer
-from tilewright.agents.prompt import Prompt
 from tilewright.agents.speed_reviewer import LostTime, SpeedReview
 from tilewright.devices.model import Device
 from tilewright.executed.jobs import runner
@@ -37,12 +36,6 @@ _NAMES: Mapping[Cost, str] = {
 }
 Runs = tuple[DraftedRun, DraftedRun]
 """Of the function, and of the faster version on the same arguments."""
-
-
-def prompt_for(module: Module) -> Prompt | None:
-    """What a model is asked about a file; None for one without host functions that launch."""
-    names = reviewed_functions(module)
-    return speed_reviewer.build(module.text, names) if names else None
 
 
 def lost_time(
@@ -105,10 +98,11 @@ def _fault(
     place: LostTime, before: Mapping[Cost, int], after: Mapping[Cost, int], compared: int,
     written: Path, last: int,
 ) -> Fault:  # fmt: skip
+    calls = "1 call" if compared == 1 else f"{compared} calls"
     text = (
-        f"a model says: {place.why} Its version of the function gives the same results in "
-        f"{compared} {'call' if compared == 1 else 'calls'} and needs {after[place.cost]:,} instead "
-        f"of {before[place.cost]:,} {_NAMES[place.cost]}, counted and not timed. It is in {written}"
+        f"a model says: {place.why} Its version of the function gives the same results in {calls} "
+        f"and needs {after[place.cost]:,} instead of {before[place.cost]:,} {_NAMES[place.cost]}, "
+        f"counted and not timed. It is in {written}"
     )
     return Fault(Wrong.LOST_TIME, place.line if place.line in range(1, last + 1) else 0, text)
 
@@ -131,25 +125,33 @@ def _throughput(costs: Mapping[Cost, int]) -> float:
 
 def _unusable(pairs: Sequence[Runs]) -> str:
     """Why the calls are no evidence; empty where they are."""
-    for one, other in pairs:
-        for run, of in ((one, "the function"), (other, "the faster version")):
-            if "unusable" in run:
-                return run["unusable"]
-            error = run.get("error")
-            if error is not None and (of != "the function" or one is pairs[0][0]):
-                return f"{of} ends with {error['kind']}: {error['text']}"
-        if _is_compared((one, other)):
-            if other.get("difference") is not None:
-                return f"the faster version gives other results: {other['difference']}"
-            known = {fault.kind for fault in faults(one)}
-            for fault in faults(other):
-                if fault.kind not in known:
-                    return f"the faster version has a fault: {fault.text}"
+    for pair in pairs:
+        why = _unusable_pair(pair, is_first=pair is pairs[0])
+        if why:
+            return why
     if not any(_is_compared(pair) for pair in pairs):
         return "no call comes to its end"
     if not all(run.get("costs") for run in pairs[0]):
         return "counting the costs of the first call takes too long"
     return ""
+
+
+def _unusable_pair(pair: Runs, *, is_first: bool) -> str:
+    """Why two runs are no evidence; a later call that the function refuses says nothing."""
+    one, other = pair
+    for run, what in ((one, "the function"), (other, "the faster version")):
+        if "unusable" in run:
+            return run["unusable"]
+        error = run.get("error")
+        if error is not None and (is_first or (run is other and not one.get("error"))):
+            return f"{what} ends with {error['kind']}: {error['text']}"
+    if not _is_compared(pair):
+        return ""
+    if other.get("difference") is not None:
+        return f"the faster version gives other results: {other['difference']}"
+    known = {fault.kind for fault in faults(one)}
+    new = next((fault for fault in faults(other) if fault.kind not in known), None)
+    return f"the faster version has a fault: {new.text}" if new is not None else ""
 
 
 def _is_compared(pair: Runs) -> bool:

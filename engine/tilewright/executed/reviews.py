@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import cast
 
 from tilewright.agents import reviewer
-from tilewright.agents.prompt import Prompt
 from tilewright.agents.reviewer import NamedFault, Review
 from tilewright.agents.speed_reviewer import LostTime
 from tilewright.devices.model import Device
@@ -25,12 +24,6 @@ from tilewright.executed.observations import (
 from tilewright.executed.search import Tried
 from tilewright.source.model import Module
 from tilewright.worker.messages.drafted import Deviation, DraftedCall, DraftedRun, Reference
-
-
-def prompt_for(module: Module) -> Prompt | None:
-    """What a model is asked about a file; None for one without host functions that launch."""
-    names = reviewed_functions(module)
-    return reviewer.build(module.text, names) if names else None
 
 
 def reviewed(

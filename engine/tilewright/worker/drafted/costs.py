@@ -23,6 +23,7 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import GridExecutor, InterpreterBuilder, ReduceScanOpInterface
 
 from ..interpreter import batched_launch
+from ..operator_names import PAST_THE_DISPATCHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,24 +40,26 @@ _WEIGHTS = {
 """Where one multiplication or addition is 1."""
 _HEAVY = ("create_erf", "create_rsqrt", "create_idiv")
 _LIGHT = ("create_fma", "create_fabs", "create_fp_to_fp")
-_FUNCTIONS = frozenset(
-    "erf erfc erfinv exp expm1 log log1p pow rsqrt sin cos tan tanh sinh cosh asin acos atan atan2"
-    " sigmoid lgamma".split()
-)  # fmt: skip
+_FUNCTIONS = frozenset({
+    "erf", "erfc", "erfinv", "exp", "expm1", "log", "log1p", "pow", "rsqrt", "sin", "cos",
+    "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "sigmoid", "lgamma",
+})  # fmt: skip
 _PRODUCTS = {1: 1 / 32, 2: 1 / 16, 4: 1 / 8}
 """Of one multiplication of a matrix unit, by bytes of an operand; fp32 in full precision is 1."""
-_NO_KERNEL = frozenset(
-    "empty empty_like empty_strided new_empty new_empty_strided empty_permuted resize_ set_ detach"
-    " alias _unsafe_view lift_fresh_copy _reshape_alias".split()
-)  # fmt: skip
-_WAITING = frozenset(
-    "_local_scalar_dense nonzero masked_select unique_consecutive _unique2 unique_dim equal"
-    " is_nonzero allclose repeat_interleave".split()
-)  # fmt: skip
-_OF_HOST = frozenset(
-    getattr(torch.Tensor, name) for name in ("tolist", "cpu", "numpy", "__array__")
-)  # fmt: skip
-_MULTIPLICATIONS = frozenset("mm bmm addmm baddbmm _int_mm _scaled_mm".split())
+_NO_KERNEL = frozenset({
+    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided",
+    "empty_permuted", "resize_", "set_", "detach", "alias", "_unsafe_view", "lift_fresh_copy",
+    "_reshape_alias",
+})  # fmt: skip
+_WAITING = frozenset({
+    "_local_scalar_dense", "nonzero", "masked_select", "unique_consecutive", "_unique2",
+    "unique_dim", "equal", "is_nonzero", "allclose", "repeat_interleave",
+})  # fmt: skip
+_OF_HOST = PAST_THE_DISPATCHER | {"cpu"}
+"""On a CPU no operator shows these."""
+_MULTIPLICATIONS = frozenset({
+    "mm", "bmm", "addmm", "baddbmm", "_int_mm", "_scaled_mm",
+})  # fmt: skip
 
 
 class Counts:
@@ -224,7 +227,7 @@ def _counted_launches(counts: Counts) -> Iterator[None]:
 
 
 class _HostFunctions(TorchFunctionMode):
-    """Sees what reads a tensor on the host; on a CPU no operator shows that."""
+    """Sees what reads a tensor on the host."""
 
     def __init__(self, counts: Counts) -> None:
         super().__init__()
@@ -233,16 +236,16 @@ class _HostFunctions(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:  # fmt: skip
-        if not self._counts.is_launching and func in _OF_HOST:
+        if not self._counts.is_launching and getattr(func, "__name__", "") in _OF_HOST:
             self._counts.waits += 1
         return func(*args, **(kwargs or {}))
 
 
-class _Operators(TorchDispatchMode):
+class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Sees the operators that torch computes."""
 
     def __init__(self, counts: Counts) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._counts = counts
 
     def __torch_dispatch__(
@@ -281,7 +284,7 @@ def _tuple(values: Any) -> tuple[Any, ...]:
 
 
 def _is_view(func: Any) -> bool:
-    """Whether what an operator returns lies where what it was given does, and nothing is written."""
+    """Whether what an operator returns lies where its argument does, and nothing is written."""
     aliases = [one.alias_info for one in func._schema.returns]
     return any(one is not None and not one.is_write for one in aliases)
 

@@ -82,8 +82,7 @@ class Runs:
         at: list[int] = []
         try:
             made = self._arguments(call, target)
-            if reference.get("faster"):
-                target = self._faster(call["function"])
+            target = self._version(call, target)
         except _FAILURES as raised:
             return {"unusable": f"{type(raised).__name__}: {raised}"}
         if made is None:
@@ -120,12 +119,10 @@ class Runs:
             }  # fmt: skip
         if "number" in reference:
             found["arguments"] = written_calls.described(made)
-        if error is not None:
-            return found
-        if reference.get("counted"):
-            found["costs"] = self._costs(target, made)
-        if "faster" not in reference:
+        if error is None:
             self._compare(call, made, (given, returned, at), found)
+            if reference.get("counted"):
+                found["costs"] = self._costs(target, made)
         return found
 
     def _costs(self, target: Any, made: Results) -> dict[Cost, int]:
@@ -142,10 +139,11 @@ class Runs:
             return {}
         return counts.costs()
 
-    def _faster(self, function: str) -> Any:
-        if self._written is None:
-            raise JobError("no module of faster versions is given")
-        return self._written.faster(function)
+    def _version(self, call: DraftedCall, target: Any) -> Any:
+        """What is called: the function, or the faster version of it that was written."""
+        if (call.get("reference") or {}).get("faster") and self._written is not None:
+            return self._written.faster(call["function"])
+        return target
 
     def _arguments(self, call: DraftedCall, target: Any) -> Results | None:
         """What a call is made with: drafted, or as it is written; None for one that is not."""
@@ -179,6 +177,8 @@ class Runs:
                     expected = _call_result(self._target(reference["function"]), made,
                                             _copies(made))  # fmt: skip
                     told = deviations.from_function(reference["function"], expected, returned)
+                elif "faster" in reference:
+                    return
                 elif reference.get("gradient") and self._written is not None:
                     copies = gradients.with_gradients(_copies(made))
                     with torch.enable_grad():

@@ -218,7 +218,7 @@ def separately() -> Iterator[None]:
     if _launcher is None:
         yield
         return
-    with mock.patch.object(_launcher, "launched", lambda *_: False):
+    with mock.patch.object(_launcher, "launched", return_value=False):
         yield
 
 

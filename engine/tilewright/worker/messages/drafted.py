@@ -7,7 +7,6 @@ from typing import Literal, NotRequired, TypedDict
 from .envelope import Job
 from .parts import Plain
 
-
 Cost = Literal["launches", "waits", "traffic", "work", "serial", "contention"]
 COSTS: tuple[Cost, ...] = ("launches", "waits", "traffic", "work", "serial", "contention")
 """What is counted of a call; ``drafted.costs`` has the units."""
