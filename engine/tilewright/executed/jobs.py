@@ -66,6 +66,32 @@ def differentiable_functions(module: Module) -> Iterator[str]:
             yield f"{owner}.apply"
 
 
+def launching_methods(module: Module) -> list[str]:
+    """Public methods of classes of the file's own scope that come to a launch, but for those of
+    autograd functions and those that another of them calls."""
+    graph = call_graph(module)
+    found, called = [], set[str]()
+    for name, node in module.host_functions.items():
+        owner, _, method = name.rpartition(".")
+        is_public = method in ("forward", "__call__") or not method.startswith("_")
+        if owner and _is_method(node) and not _is_applied(module, owner):
+            called |= {step.edge.callee for step in graph.reached(name) if step.edge.callee}
+            if is_public and _is_class(module, owner) and _launches(graph, name):
+                found.append(name)
+    return [name for name in found if name not in called]
+
+
+def _is_method(node: ast.FunctionDef) -> bool:
+    """Whether a function gets the object that it is called of."""
+    decorators = {ast.unparse(one) for one in node.decorator_list}
+    is_other = decorators & {"staticmethod", "classmethod", "property"}
+    return bool(node.args.args) and node.args.args[0].arg == "self" and not is_other
+
+
+def _is_class(module: Module, name: str) -> bool:
+    return any(isinstance(node, ast.ClassDef) and node.name == name for node in module.tree.body)
+
+
 def _launches(graph: CallGraph, name: str) -> bool:
     return any(step.edge.launch is not None for step in graph.reached(name))
 

@@ -155,5 +155,6 @@ def _unusable_pair(pair: Runs, *, is_first: bool) -> str:
 
 
 def _is_compared(pair: Runs) -> bool:
+    """Whether there is a tensor to compare, and both runs came to their end."""
     one, other = pair
-    return "results" in one and not one.get("error") and "difference" in other
+    return bool(one.get("results")) and not one.get("error") and "difference" in other

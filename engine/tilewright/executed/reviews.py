@@ -13,7 +13,12 @@ from tilewright.agents import reviewer
 from tilewright.agents.reviewer import NamedFault, Review
 from tilewright.agents.speed_reviewer import LostTime
 from tilewright.devices.model import Device
-from tilewright.executed.jobs import differentiable_functions, host_functions, runner
+from tilewright.executed.jobs import (
+    differentiable_functions,
+    host_functions,
+    launching_methods,
+    runner,
+)
 from tilewright.executed.observations import (
     Fault,
     Sighting,
@@ -57,16 +62,16 @@ def reviewed(
 
 def is_fault_of(fault: NamedFault | LostTime, function: str) -> bool:
     """Whether a fault or place is of a function; of a class, whichever of its methods is named."""
-    if fault.function == function:
-        return True
     owner, _, method = function.rpartition(".")
+    if fault.function in (function, owner):
+        return True
     return method == "apply" and fault.function.partition(".")[0] == owner
 
 
 def reviewed_functions(module: Module) -> list[str]:
     """The functions that are reviewed, as a call names them."""
     names = [function.name for function in host_functions(module)]
-    return [*names, *differentiable_functions(module)]
+    return [*names, *differentiable_functions(module), *launching_methods(module)]
 
 
 def _calls(function: str, *, gradient: bool) -> Iterator[DraftedCall]:

@@ -156,7 +156,13 @@ class Runs:
         with host_timeout.limited(_REFERENCES * self._seconds):
             if self._written is None:
                 self._written = written_calls.WrittenCalls(self._written_path)
-            return self._written.arguments(call["function"], target, reference["number"])
+            owner = self._target(call["function"].rpartition(".")[0])
+            return self._written.arguments(
+                call["function"],
+                target,
+                owner if isinstance(owner, type) and target.__name__ != "apply" else None,
+                reference["number"],
+            )
 
     def _compare(
         self, call: DraftedCall, made: Results, ended: tuple[Results, Any, list[int]],
@@ -217,12 +223,13 @@ class Runs:
             )
             for one in watch.contents.unwritten()
         ]
+        before, after = written_calls.tensors_in(made), written_calls.tensors_in(given)
         changed = [
-            name for name, value in made.items()
-            if isinstance(value, torch.Tensor) and not _same_bits(value, given[name])
+            name for name, value in before.items()
+            if name in after and not _same_bits(value, after[name])
         ]  # fmt: skip
         results = {name: one for name, one in leaves.items() if isinstance(one, torch.Tensor)}
-        results |= {f"input {name}": given[name] for name in changed}
+        results |= {f"input {name}": after[name] for name in changed}
         self._results.append({name: one.detach().clone() for name, one in results.items()})
         outside = [*watch.faults(), *bands.out_of_bounds(leaves)]
         found: DraftedRun = {
@@ -238,7 +245,7 @@ class Runs:
 
     def _target(self, name: str) -> Any:
         found: Any = self._module
-        for part in name.split("."):
+        for part in filter(None, name.split(".")):
             found = getattr(found, part)
         return found
 

@@ -2,11 +2,13 @@
 
 For a function ``f`` the module defines ``calls_f()``, a list of dictionaries of arguments by name,
 and ``reference_f`` or ``faster_f`` with the parameters of ``f``; for ``C.apply`` they are named
-after ``C``.
+after ``C``. Of a method ``C.m`` they are named ``calls_C_m`` and so on; ``calls_C_m`` takes the
+class, and "self" is an argument like others.
 """
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +20,14 @@ from ..protocol import JobError
 from .deviations import compared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import ModuleType
 
     from ..messages.drafted import Deviation, DraftedArgument
 
 _PLAIN = (int, float, bool, str, type(None))
 _MOST_TEXT = 80
+_OBJECT = "=self"
 
 
 class WrittenCalls:
@@ -34,11 +37,18 @@ class WrittenCalls:
         self._module: ModuleType = entry_point.load_module(path)
         self._calls: dict[str, list[dict[str, Any]]] = {}
 
-    def arguments(self, function: str, target: Any, number: int) -> dict[str, Any] | None:
-        """The arguments of a call, those by keyword behind a "="; None where there is none."""
+    def arguments(
+        self, function: str, target: Any, owner: type | None, number: int
+    ) -> dict[str, Any] | None:
+        """The arguments of a call, those by keyword behind a "="; None where there is none.
+
+        Args:
+            owner: the class of a method.
+        """
         if function not in self._calls:
             torch.manual_seed(0)
-            self._calls[function] = list(self._named("calls", function)())
+            of = [owner] if owner is not None else []
+            self._calls[function] = list(self._named("calls", function)(*of))
         calls = self._calls[function]
         if number >= len(calls):
             return None
@@ -141,26 +151,47 @@ def deviation_of_gradients(
 
 
 def tensors_in(arguments: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """The tensors among arguments and in lists of them, by name and place."""
+    """The tensors among arguments, in lists of them and in the object of a method, by name and
+    place."""
     found: dict[str, torch.Tensor] = {}
     for name, value in arguments.items():
         places = enumerate(value) if isinstance(value, list | tuple) else ()
         found |= {f"{name}[{at}]": one for at, one in places if isinstance(one, torch.Tensor)}
         if isinstance(value, torch.Tensor):
             found[name] = value
+        if name == _OBJECT:
+            found |= {f"{name}.{key}": one.detach() for key, one in _attributes(value)}
     return found
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors that an object holds, those of a module's parts too; each once."""
+    seen = set()
+    held = [*vars(value).items()]
+    if isinstance(value, torch.nn.Module):
+        held += [*value.named_parameters(), *value.named_buffers()]
+    for name, one in held:
+        if isinstance(one, torch.Tensor) and id(one) not in seen:
+            seen.add(id(one))
+            yield name, one
 
 
 def with_tensors(
     arguments: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]
 ) -> dict[str, Any]:
-    """The same arguments with other tensors, by name and place."""
-    return {
+    """The same arguments with other tensors, by name and place; an object is another one."""
+    found = {
         name: type(value)(tensors.get(f"{name}[{at}]", one) for at, one in enumerate(value))
         if type(value) in (list, tuple)
         else tensors.get(name, value)
         for name, value in arguments.items()
     }
+    if _OBJECT in arguments:
+        value = arguments[_OBJECT]
+        # What is in the memo is what a copy has in its place.
+        others = {id(one): tensors.get(f"{_OBJECT}.{key}", one) for key, one in _attributes(value)}
+        found[_OBJECT] = copy.deepcopy(value, others)
+    return found
 
 
 def leaves(value: Any) -> list[Any]:
