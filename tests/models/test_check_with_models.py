@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripted_server import Answer, serve
+from scripted_server import Answer, Request, serve
 
 pytest.importorskip("openai", reason="needs openai: pip install 'tilewright[models]'")
 
@@ -49,6 +49,7 @@ def calls_centered():
 """
 FAULT = '{"faults": [{"function": "centered", "line": 11, "why": "It divides by the block."}]}'
 NONE = '{"faults": []}'
+NOTHING = '```python\nimport torch\n```\n```json\n{"places": []}\n```\n'
 
 
 SCALED = """\
@@ -116,12 +117,14 @@ def scaled(
     return checked(folder, text, json.dumps({"faults": [fault]}), SCALED_MODULE)[0]
 
 
-def checked(folder: Path, text: str, faults: str, module: str = MODULE) -> tuple[list[str], str]:
-    """Messages of the issue of differing results, and what was said of the rest."""
+def checked(
+    folder: Path, text: str, faults: str, module: str = MODULE, speed: str = NOTHING
+) -> tuple[list[str], str]:
+    """Messages of the issues that reviews raise, and what was said of the rest."""
     (folder / "centered.py").write_text(text)
-    reply = f"```python\n{module}```\n```json\n{faults}\n```\n"
+    replies = {True: f"```python\n{module}```\n```json\n{faults}\n```\n", False: speed}
     command = [sys.executable, "-m", "tilewright", "check", "centered.py", "--executed"]
-    with serve(lambda request, number: Answer(reply)) as server:
+    with serve(lambda request, number: Answer(replies[_is_about_faults(request)])) as server:
         done = subprocess.run(
             [*command, "--model", "scripted", "--format", "json"],
             cwd=folder,
@@ -135,10 +138,15 @@ def checked(folder: Path, text: str, faults: str, module: str = MODULE) -> tuple
             text=True,
             timeout=600,
         )
-        assert len(server.requests) <= 1
+        asked = [_is_about_faults(request) for request in server.requests]
+        assert sorted(asked) == [False, True]
     (file,) = json.loads(done.stdout)["files"]
-    found = [one for one in file["issues"] if one["id"] == "result_of_other_operator"]
-    return [one["message"] for one in found], done.stderr
+    ids = ("result_of_other_operator", "lost_time")
+    return [one["message"] for one in file["issues"] if one["id"] in ids], done.stderr
+
+
+def _is_about_faults(request: Request) -> bool:
+    return "name the faults" in request.messages[-1]["content"]
 
 
 def test_a_named_fault_that_a_run_shows_is_reported_with_the_call(tmp_path: Path) -> None:
@@ -146,7 +154,9 @@ def test_a_named_fault_that_a_run_shows_is_reported_with_the_call(tmp_path: Path
     assert "x of shape [3, 21] (float32)" in message
     assert "1 of 2 calls agree" in message
     assert "line 11: It divides by the block." in message
-    (kept,) = (tmp_path / "home" / "reviews").iterdir()
+    kept = next(
+        one for one in (tmp_path / "home" / "reviews").iterdir() if "reference" in one.read_text()
+    )
     assert kept.read_text().strip() == MODULE.strip()
     assert str(kept) in message
 
@@ -202,3 +212,98 @@ def test_a_line_that_the_file_lacks_is_reported_at_the_kernel(tmp_path: Path) ->
     (message,), _ = checked(tmp_path, text, FAULT.replace('"line": 11', '"line": 999'))
     assert "1 of 2 calls agree" in message
     assert "line 0" not in message
+
+
+SLOW = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, by, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    tl.store(y_ptr + at, x * by, mask=at < n)
+
+
+def scale(x, by):
+    y = torch.zeros_like(x)
+    scale_kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), by, B=64)
+    return y
+
+
+class Scale(torch.nn.Module):
+    def __init__(self, by):
+        super().__init__()
+        self.by = torch.nn.Parameter(torch.tensor([by]))
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        scale_kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), self.by.item(), B=64)
+        return y
+"""
+FASTER = (
+    SLOW[: SLOW.index("def scale(x, by)")]
+    + """\
+def faster_scale(x, by):
+    y = torch.empty_like(x)
+    scale_kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), by, B=64)
+    return y
+
+
+def calls_scale():
+    return [{"x": torch.arange(130.0), "by": 2.0}, {"x": torch.arange(64.0), "by": 3.0}]
+
+
+@triton.jit
+def scale_by_kernel(x_ptr, y_ptr, n, by_ptr, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    tl.store(y_ptr + at, x * tl.load(by_ptr), mask=at < n)
+
+
+def faster_Scale_forward(self, x):
+    y = torch.empty_like(x)
+    scale_by_kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), self.by, B=64)
+    return y
+
+
+def calls_Scale_forward(Scale):
+    return [{"self": Scale(2.0), "x": torch.arange(130.0)}]
+"""
+)
+
+
+def lost_time(
+    folder: Path, function: str, cost: str, module: str = FASTER
+) -> tuple[list[str], str]:
+    """What is reported of a place of lost time that the model names in the slow file."""
+    place = {"function": function, "line": 14, "cost": cost, "why": "It is written twice."}
+    speed = f"```python\n{module}```\n```json\n{json.dumps({'places': [place]})}\n```\n"
+    return checked(folder, SLOW, NONE, "import torch\n", speed)
+
+
+def test_lost_time_is_reported_where_the_named_cost_falls(tmp_path: Path) -> None:
+    (message,), _ = lost_time(tmp_path, "scale", "launches")
+    assert "scale with x of shape [130] (float32), by = 2.0: a model says: It is written" in message
+    assert "the same results in 2 calls and needs 1 instead of 2 launches" in message
+    assert "counted and not timed" in message
+
+
+def test_a_method_is_called_of_an_object_of_its_class(tmp_path: Path) -> None:
+    (message,), _ = lost_time(tmp_path, "Scale.forward", "waits")
+    assert "needs 0 instead of 1 waits of the host for the device" in message
+
+
+def test_lost_time_is_not_reported_where_another_cost_falls(tmp_path: Path) -> None:
+    found, said = lost_time(tmp_path, "scale", "contention")
+    assert found == []
+    assert "scale: a review shows nothing of it: the costs that it names are not lower" in said
+
+
+def test_lost_time_is_not_reported_with_other_results(tmp_path: Path) -> None:
+    wrong = FASTER.replace("x.numel(), by, B=64", "x.numel() - 1, by, B=64")
+    found, said = lost_time(tmp_path, "scale", "launches", wrong)
+    assert found == []
+    assert "the faster version gives other results" in said
