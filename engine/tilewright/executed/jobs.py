@@ -30,7 +30,7 @@ _SIZES = frozenset(1 << n for n in range(4, 13))
 _MOST_SIZES = 2
 _CALL_S = 2.0
 _START_S = 60.0
-_COUNTED_CALLS = 11
+_COUNTED_CALLS = 6
 """As many calls as one may last whose costs are counted."""
 
 
@@ -152,11 +152,14 @@ def all_tried(module: Module, path: str, device: Device) -> list[Tried]:
     return [tried(space, run) for space in spaces(module)]
 
 
-def runner(path: str, device: Device, written: Path | None = None) -> Run:
+def runner(
+    path: str, device: Device, written: Path | None = None, seconds: float = _CALL_S
+) -> Run:
     """Runs calls of a file on a device; what ends the process is the outcome of one call alone.
 
     Args:
         written: a module of calls and references.
+        seconds: that a call may take.
     """
     cache = ReportCache(home() / "executed")
     info = device.info
@@ -173,9 +176,9 @@ def runner(path: str, device: Device, written: Path | None = None) -> Run:
             return _runs(cast("DraftedRuns", kept))
         job: DraftedJob = {
             "kind": "drafted", "device": info.id, "module": path, "calls": list(calls),
-            "written": str(written) if written else None, "seconds": _CALL_S,
+            "written": str(written) if written else None, "seconds": seconds,
         }  # fmt: skip
-        outcome = device.run(job, _START_S + _CALL_S * sum(_lasting(one) for one in calls))
+        outcome = device.run(job, _START_S + seconds * sum(_lasting(one) for one in calls))
         if outcome.status is JobStatus.OK:
             cache.put(key, dict(outcome.value))
             return _runs(outcome.value)

@@ -34,6 +34,8 @@ _NAMES: Mapping[Cost, str] = {
     "serial": "clocks of the longest programs",
     "contention": "atomic updates of one address",
 }
+_CALL_S = 6.0
+"""The calls are as large as the costs need to show."""
 Runs = tuple[DraftedRun, DraftedRun]
 """Of the function, and of the faster version on the same arguments."""
 
@@ -50,7 +52,7 @@ def lost_time(
     Raises:
         NotImportedError: importing the file fails.
     """
-    run = runner(path, device, written)
+    run = runner(path, device, written, _CALL_S)
     found = []
     for function in reviewed_functions(module):
         places = [one for one in review.places if is_fault_of(one, function)]

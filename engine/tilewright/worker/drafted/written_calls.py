@@ -83,7 +83,10 @@ class WrittenCalls:
 
 def described(arguments: Mapping[str, Any]) -> dict[str, DraftedArgument]:
     """The arguments in a message: of tensors their shapes and types."""
-    return {name: _described(value) for name, value in arguments.items()}
+    return {
+        name: {"value": f"a {type(value).__name__}"} if name == _OBJECT else _described(value)
+        for name, value in arguments.items()
+    }
 
 
 def _described(value: Any) -> DraftedArgument:
