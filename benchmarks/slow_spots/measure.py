@@ -2,6 +2,7 @@
 
     python benchmarks/slow_spots/measure.py OUT.json [--device cuda:0] [--only NAME ...]
         [--seconds N] [--workers N] [--control]
+    python benchmarks/slow_spots/measure.py OUT.json --reviews
     python benchmarks/slow_spots/measure.py OUT.json --device interpreter
 
 The cases are the slow ones of ``tests/realbugs``; the inputs are in ``workloads.py``. Results of
@@ -9,7 +10,8 @@ both versions are compared first. Then they are timed by the engine's own contes
 one process with L2 flushed (``ratio``, device time), and called one after another by the wall
 clock (``row_ratio``). A case about compiling again is timed by its first calls at twelve sizes.
 Kernels are compiled before that by processes side by side. With the interpreter results are
-compared at small sizes, and nothing is timed. OUT.json is written as results come.
+compared at small sizes, and nothing is timed. OUT.json is written as results come. With
+``--reviews`` the pairs are functions and the faster versions that reviews have of them.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ import argparse
 import json
 import multiprocessing
 import os
+import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +37,7 @@ sys.path[:0] = [str(ROOT / "tests" / "realbugs"), str(ROOT / "engine")]
 
 from pair import BLOCKS, VERSIONS, Pair, ready, row_of  # noqa: E402
 from reported_cases import Case, Kind, cases  # noqa: E402
+from reviewed_workloads import reviewed_workloads  # noqa: E402
 from workload import Sizes, Way, Workload  # noqa: E402
 from workloads import NOT_RUN, WORKLOADS  # noqa: E402
 
@@ -68,8 +72,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         # Nothing that an earlier run has compiled: some cases are about compiling.
         os.environ["TRITON_CACHE_DIR"] = f"{folder}/triton"
-        files = _texts(Path(folder), control=options.control)
-        every = list(_tasks(options.only, small=options.device == INTERPRETER))
+        files = _written(Path(folder), _texts(options))
+        every = list(_tasks(files, options.only, small=options.device == INTERPRETER))
         if options.control:  # what one copy compiles, the other finds in the cache
             every = [task for task in every if WORKLOADS[task.name].way is Way.CALLS]
         if options.device != INTERPRETER:
@@ -87,7 +91,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="*", help="cases whose names contain one of these")
     parser.add_argument("--seconds", type=float, default=500.0, help="for compiling and timing")
     parser.add_argument("--workers", type=int, default=min(12, len(os.sched_getaffinity(0))))
-    parser.add_argument("--control", action="store_true", help="the twins against themselves")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--control", action="store_true", help="the twins against themselves")
+    kinds.add_argument("--reviews", action="store_true", help="what reviews report of the cases")
     return parser.parse_args()
 
 
@@ -96,21 +102,34 @@ def slow_cases() -> dict[str, Case]:
     return {case.name: case for case in cases() if case.entry.kind is Kind.SLOW}
 
 
-def _texts(folder: Path, *, control: bool) -> dict[str, dict[str, Path]]:
-    """Both versions of each case in files of their own; as a ``control`` the twin twice."""
+def _texts(options: argparse.Namespace) -> dict[str, tuple[str, str]]:
+    """The texts of both versions by name; as a control the twin twice. The workloads of reviews
+    are added to those of the cases."""
+    if options.reviews:
+        reviewed = reviewed_workloads()
+        WORKLOADS.update({name: one.workload for name, one in reviewed.items()})
+        return {name: (one.file, one.module) for name, one in reviewed.items()}
+    timed = {name: case for name, case in slow_cases().items() if name not in NOT_RUN}
+    return {
+        name: (case.fixed if options.control else case.faulty, case.fixed)
+        for name, case in timed.items()
+    }
+
+
+def _written(folder: Path, texts: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, Path]]:
+    """Both versions of each pair in files of their own."""
     files: dict[str, dict[str, Path]] = {}
-    for name, case in slow_cases().items():
-        plain = name.replace("/", "__").replace("-", "_")
+    for name, pair in texts.items():
+        plain = re.sub(r"\W", "_", name)
         files[name] = {version: folder / f"{plain}__{version}.py" for version in VERSIONS}
-        first = case.fixed if control else case.faulty
-        for version, text in zip(VERSIONS, (first, case.fixed), strict=True):
+        for version, text in zip(VERSIONS, pair, strict=True):
             files[name][version].write_text(text + "\n", "utf-8")
     return files
 
 
-def _tasks(only: Sequence[str] | None, *, small: bool) -> Iterator[Task]:
-    for name in slow_cases():
-        if name in NOT_RUN or (only and not any(part in name for part in only)):
+def _tasks(names: Iterable[str], only: Sequence[str] | None, *, small: bool) -> Iterator[Task]:
+    for name in names:
+        if only and not any(part in name for part in only):
             continue
         workload = WORKLOADS[name]
         if small:

@@ -11,7 +11,7 @@ import workloads_open
 from reported_cases import Folder, Kind, cases
 from workload import Workload
 
-WORKLOADS: Mapping[str, Workload] = {
+WORKLOADS: dict[str, Workload] = {
     **workloads_open.WORKLOADS,
     **workloads_blind.WORKLOADS,
     **workloads_blind2.WORKLOADS,
@@ -24,8 +24,7 @@ NOT_RUN: Mapping[str, str] = {
     **{
         case.name: "no inputs are written for the cases of the last two blind sets"
         for case in cases()
-        if case.folder in (Folder.FOURTH_BLIND, Folder.SIXTH_BLIND)
-        and case.entry.kind is Kind.SLOW
+        if case.folder in (Folder.FOURTH_BLIND, Folder.SIXTH_BLIND) and case.entry.kind is Kind.SLOW
     },
 }
 """The cases that are not timed, each with the reason."""
