@@ -13,6 +13,7 @@ from reported_cases import Case
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "slow_spots"
 MEASURED = FOLDER / "h200.json"
 CONTROL = FOLDER / "h200_control.json"
+REVIEWED = FOLDER / "h200_reviews.json"
 WORTH = 1.02
 """A ratio whose whole interval is beyond this is a loss; the reverse, a gain."""
 

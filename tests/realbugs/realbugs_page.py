@@ -3,6 +3,7 @@
 ``make realbugs``; seconds.
 """
 
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from case_results import (
 from executed_record import FIRST_SIGHT, RUN_BLIND, recorded_runs, shares
 from measured_cases import (
     CONTROL,
+    REVIEWED,
     WORTH,
     Claim,
     Effect,
@@ -31,8 +33,7 @@ from measured_cases import (
     times,
 )
 from reported_cases import BLIND_NOW, BLIND_SETS, Case, Folder, Half, Kind
-from review_record import FIRST_RUN, first_run
-from review_record import shares as review_shares
+from review_record import FAULTS, LOST_TIME, Reviewed
 from workloads import NOT_RUN
 
 from tilewright.knowledge.base import taxonomy
@@ -77,15 +78,36 @@ _REVIEW_HEAD = """
 
 `tilewright check --executed --model NAME` asks a language model for a reference, for calls and for
 the faults of a file, and reports a fault that it names if a run in the interpreter shows one
-([reviews](drafted-runs.md#reviews-by-a-model)). The replies in `tests/realbugs/reviews/` are those
-of one large language model, which saw one prompt at a time, none of the reports, and never both
-versions of a case. Both versions are its input, in prompts that do not tell which is which. A fault
-is *found* if the model names it on one of its lines, or where a reader finds the same fault
-(`judged.yaml`), and a run shows it. All wrong results count that the file decides, including those
-without a host function, which cannot be reviewed. Of the folders before `blind4`, those faults were
-reviewed that the text does not show, with others drawn at random.
-A report on a twin is *wrong* unless a reader finds the named fault in the twin: the twins lack the
-reported fault, and some have others. `make realbugs-reviewed` runs the replies again.
+([reviews](drafted-runs.md#reviews-by-a-model)). It asks for lost time as well, with a faster
+version of the function, and reports a place if both give the same results and the cost that is
+named falls, as it is counted. The replies in `tests/realbugs/reviews/` and `speed_reviews/` are
+those of one large language model, which saw one prompt at a time, none of the reports, and never
+both versions of a case. Both versions are its input, in prompts that do not tell which is which.
+A case is *found* if the model names it on one of its lines, or where a reader finds the same
+(`judged.yaml`, `speed_judged.yaml`), and a run shows it. All cases count that the file decides,
+including those without a host function, which cannot be reviewed. Of the folders before `blind4`
+(for lost time, before `blind6`), those cases were reviewed that the text does not show; of the
+wrong results, others drawn at random too.
+`make realbugs-reviewed` runs the replies again.
+
+Wrong results. A report on a twin is *wrong* unless a reader finds the named fault in the twin: the
+twins lack the reported fault, and some have others.
+
+"""
+_SPEED_HEAD = """
+Lost time. Methods of classes are reviewed since the first run of `blind6`, in which its seven cases
+with methods alone are missing; *now* includes them. A report on a twin is *right* here if the
+version of the model takes less device time on an H200, and *wrong* otherwise, alike included. Four
+of {reports} reports were read and not timed, as they are of methods.
+
+"""
+_TIMED_HEAD = """
+`benchmarks/slow_spots/measure.py --reviews` timed {functions} functions with a report on one
+{device} against the versions of the model, on the call whose costs were counted. These calls are
+small, with less than 300,000 elements a tensor, so that many of them take only a few microseconds.
+By device time {faster} versions are faster, {alike} alike and {slower} slower; the function takes
+{median} of the time of the version in the median, {in_a_row} by calls in a row with the part of
+the host. Methods are not timed, nor are two functions (`NOT_RUN` in `reviewed_workloads.py`).
 
 """
 
@@ -95,7 +117,10 @@ def page(of: Sequence[Result]) -> str:
     context = f"{CONTEXT.triton_version[0]}.{CONTEXT.triton_version[1]}"  # type: ignore[index]
     text = _HEAD.format(target=CONTEXT.target, triton=context, earlier=_earlier_sets(of))
     text += "\n".join(_shares(of)) + "\n" + _RUN_HEAD + "\n".join(_executed(of)) + "\n"
-    text += _REVIEW_HEAD + "\n".join(_reviewed(of)) + "\n"
+    text += _REVIEW_HEAD + "\n".join(_reviewed(of, FAULTS)) + "\n"
+    reports = LOST_TIME.shares([r.case for r in of], {})["reports on twins"].part
+    text += _SPEED_HEAD.format(reports=reports) + "\n".join(_reviewed(of, LOST_TIME)) + "\n"
+    text += _timed_reviews()
     for kind, title in ((Kind.BUG, "Wrong results"), (Kind.SLOW, "Lost time")):
         text += f"\n## {title}\n\n" + "\n".join(_table(r for r in of if r.case.entry.kind is kind))
         text += "\n"
@@ -118,19 +143,34 @@ def _executed(of: Sequence[Result]) -> Iterator[str]:
     yield f"| {RUN_BLIND}, at first sight | {' | '.join(map(str, first))} |"
 
 
-def _reviewed(of: Sequence[Result]) -> Iterator[str]:
+def _reviewed(of: Sequence[Result], by: Reviewed) -> Iterator[str]:
     """Reviews by folder, and those of blind sets at their first run."""
     text = {r.case.name: r.found for r in of}
     heads = ("reviewed", "found of those", "found by text or review", "reports on twins", "wrong")
     yield f"| cases | {' | '.join(heads)} |"
     yield "| --- | --- | --- | --- | --- | --- |"
-    known = [r.case for r in of if r.case.folder not in FIRST_RUN]
-    yield f"| known folders | {' | '.join(map(str, review_shares(known, text).values()))} |"
-    for folder in FIRST_RUN:
+    known = [r.case for r in of if r.case.folder not in by.first_runs]
+    yield f"| known folders | {' | '.join(map(str, by.shares(known, text).values()))} |"
+    for folder, runs in by.first_runs.items():
         given = [r.case for r in of if r.case.folder is folder]
-        first = review_shares(given, first_sight(folder).found, first_run(folder)).values()
+        first = by.shares(given, first_sight(folder).found, runs).values()
         yield f"| {folder}, at the first run | {' | '.join(map(str, first))} |"
-        yield f"| {folder}, now | {' | '.join(map(str, review_shares(given, text).values()))} |"
+        yield f"| {folder}, now | {' | '.join(map(str, by.shares(given, text).values()))} |"
+
+
+def _timed_reviews() -> str:
+    found = measurements(REVIEWED)
+    effects = [row.device.effect for row in found.rows]
+    walls = [row.in_a_row.value for row in found.rows if row.in_a_row is not None]
+    return _TIMED_HEAD.format(
+        functions=len(effects),
+        device=found.about["device"],
+        faster=effects.count(Effect.SLOWER),
+        alike=effects.count(Effect.ALIKE),
+        slower=effects.count(Effect.FASTER),
+        median=times(statistics.median(row.device.value for row in found.rows)),
+        in_a_row=times(statistics.median(walls)),
+    )
 
 
 def _bugs(of: Iterable[Result], folder: Folder) -> list[Case]:

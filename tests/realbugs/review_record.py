@@ -57,7 +57,7 @@ Runs = Mapping[tuple[str, str], Shown]
 """What running the replies showed, by case and version."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reviewed:
     """The reviews of one kind of cases.
 
