@@ -77,7 +77,8 @@ def _workload(function: str, code: str) -> Workload:
     def entry(module: Any, _: Any) -> Callable[..., Any]:
         found = getattr(module, f"faster_{plain}", None) or getattr(module, plain)
         if function != plain:
-            return getattr(found, "apply", found)
+            called: Callable[..., Any] = getattr(found, "apply", found)
+            return called
         names = [*_first_call(plain, code)]
         return lambda *values: found(**dict(zip(names, values, strict=True)))
 

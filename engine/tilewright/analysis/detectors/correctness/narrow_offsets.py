@@ -20,10 +20,14 @@ _PASSED = ("binary", "expand", "unary", "cast")
 
 @dataclass(frozen=True)
 class Widened:
-    """An access with an offset in 64 bits: the values cast, and the sizes that multiply them."""
+    """An access with an offset in 64 bits: the values cast, and the sizes that multiply them.
+
+    ``degree``: how many sizes and program ids are multiplied in the whole address.
+    """
 
     cast: frozenset[Value]
     sizes: frozenset[Value]
+    degree: int
     access: Access
 
 
@@ -62,7 +66,8 @@ def _narrow(
         inner, reason = _cast_late(product), "The cast to 64 bits comes after this product"
         related: tuple[Related, ...] = ()
         if inner is None and product.is_binary("Mult") and _is_narrow(product):
-            inner, like = product, _like(product, lengths, widened, free)
+            tensors = [w for w in widened if w.degree <= _degree(access.pointer)]
+            inner, like = product, _like(product, lengths, tensors, free)
             reason = _reason(product, lengths, like, is_wide_elsewhere, free, siblings)
             if like is not None:
                 related = (Related("widened here", module.index.range_of(like.access.node)),)
@@ -181,7 +186,7 @@ def _widened(access: Access, product: Value, lengths: frozenset[Value]) -> Widen
     if not casts:
         return None
     cast = frozenset(v.operands[0] for v in casts)
-    return Widened(cast, _sizes(product, lengths), access)
+    return Widened(cast, _sizes(product, lengths), _degree(access.pointer), access)
 
 
 def _cast_late(product: Value) -> Value | None:
@@ -198,6 +203,24 @@ def _cast_late(product: Value) -> Value | None:
 def _sizes(product: Value, lengths: frozenset[Value]) -> frozenset[Value]:
     """The parameters of a product that are no lengths of blocks."""
     return frozenset(v for v in _inside(product) if v.op == "param" and v not in lengths)
+
+
+def _degree(address: Value) -> int:
+    """How many sizes and program ids the largest addend of an address multiplies.
+
+    A tensor of another degree has another number of axes: where the larger one is at 2**31
+    elements, the smaller one is far below.
+    """
+    if address.is_binary("Add", "Sub"):
+        return max(map(_degree, address.operands))
+    if address.is_binary("Mult"):
+        return sum(map(_degree, address.operands))
+    if address.is_binary("FloorDiv"):
+        one, other = map(_degree, address.operands)
+        return max(0, one - other)
+    if address.op in ("expand", "cast", "unary"):
+        return _degree(address.operands[0])
+    return int(address.op in ("param", "program_id", "load"))
 
 
 def _inside(value: Value) -> Iterator[Value]:
