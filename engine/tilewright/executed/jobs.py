@@ -152,9 +152,7 @@ def all_tried(module: Module, path: str, device: Device) -> list[Tried]:
     return [tried(space, run) for space in spaces(module)]
 
 
-def runner(
-    path: str, device: Device, written: Path | None = None, seconds: float = _CALL_S
-) -> Run:
+def runner(path: str, device: Device, written: Path | None = None, seconds: float = _CALL_S) -> Run:
     """Runs calls of a file on a device; what ends the process is the outcome of one call alone.
 
     Args:

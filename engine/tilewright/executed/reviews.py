@@ -63,9 +63,10 @@ def reviewed(
 def is_fault_of(fault: NamedFault | LostTime, function: str) -> bool:
     """Whether a fault or place is of a function; of a class, whichever of its methods is named."""
     owner, _, method = function.rpartition(".")
-    if fault.function in (function, owner):
-        return True
-    return method == "apply" and fault.function.partition(".")[0] == owner
+    if not owner:
+        return fault.function == function
+    named = fault.function.partition(".")[0] if method == "apply" else fault.function
+    return named in (function, owner)
 
 
 def reviewed_functions(module: Module) -> list[str]:
