@@ -23,7 +23,7 @@ from tilewright.devices.model import INTERPRETER, Device
 from tilewright.errors import TilewrightError
 from tilewright.evaluation.workbench import place_source
 from tilewright.executed.issues import executed_issues, import_issue
-from tilewright.executed.jobs import NotImportedError, all_tried
+from tilewright.executed.jobs import NotImportedError, all_tried, launching_methods
 from tilewright.executed.lost_time import lost_time
 from tilewright.executed.reviews import reviewed, reviewed_functions
 from tilewright.executed.search import Tried
@@ -111,7 +111,7 @@ def with_executed(
     except TilewrightError as error:
         ERR.print(f"{path}: not run: {error}")
         return checked
-    _say_rest(path, found)
+    _say_rest(module, path, found)
     for one in reviews:
         if one.why:
             ERR.print(f"{path}: {one.function}: a review shows nothing of it: {one.why}")
@@ -148,9 +148,13 @@ def _unknown(new: Sequence[Issue], checked: Checked) -> Iterator[Issue]:
     return (issue for issue in new if (issue.id, issue.range.line) not in known)
 
 
-def _say_rest(path: Path, found: Sequence[Tried]) -> None:
+def _say_rest(module: Module, path: Path, found: Sequence[Tried]) -> None:
     for one in found:
         if one.call is None:
             ERR.print(f"{path}: {one.function}: not run: {one.why}")
     if not found:
-        ERR.print(f"{path}: not run: no function of it launches a kernel")
+        methods = launching_methods(module)
+        others = f" but {', '.join(methods)}, which are run where --model reviews them"
+        ERR.print(
+            f"{path}: not run: no function of it launches a kernel{others if methods else ''}"
+        )
