@@ -30,7 +30,7 @@ from tilewright.analysis.host_graph.operations import (
 )
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import tiles_of
-from tilewright.analysis.values import Flow, Value
+from tilewright.analysis.values import Flow, Value, reached
 from tilewright.source.model import Kernel, Launch, Module
 
 _FP32 = ("torch.float32", "torch.float")
@@ -309,7 +309,7 @@ def _is_number(node: ast.expr, number: int) -> bool:
 def fusion_replaces_vendor(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A matrix product with nothing fused to it: what the vendor's library does best."""
     dot = _plain_product(flow)
-    if dot is not None and module.launches_of(kernel.name):
+    if dot is not None and module.launches_of(kernel.name) and not _is_of_parts(kernel, flow):
         text = (
             f"{kernel.name} is a plain matrix product: nothing but a conversion happens "
             "between the sum and the store, so it competes with the vendor's tuned library "
@@ -330,6 +330,31 @@ def _plain_product(flow: Flow) -> ast.Call | None:
     if len({a.base for a in flow.loads}) != 2 or not _is_sum_of(flow, stores[0].result, dot):
         return None
     return node if all(_is_tile(operand) for operand in dot.positional[:2]) else None
+
+
+def _is_of_parts(kernel: Kernel, flow: Flow) -> bool:
+    """Whether tiles above a diagonal are left out, or the turns of a loop are taken apart into
+    several axes, as those of a convolution: a library's product does neither."""
+    for node in ast.walk(kernel.node):
+        if isinstance(node, ast.If) and any(isinstance(one, ast.Return) for one in node.body):
+            test = flow.values.get(node.test)
+            axes = {v for v in reached(test, _operands) if v.op == "program_id"} if test else ()
+            if len(axes) > 1:
+                return True
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            parts = (one for one in ast.walk(node) if isinstance(one, ast.BinOp))
+            if any(
+                isinstance(one.op, ast.FloorDiv | ast.Mod)
+                and isinstance(one.left, ast.Name)
+                and one.left.id == node.target.id
+                for one in parts
+            ):
+                return True
+    return False
+
+
+def _operands(value: Value) -> tuple[Value, ...]:
+    return value.operands
 
 
 def _is_tile(value: Value) -> bool:

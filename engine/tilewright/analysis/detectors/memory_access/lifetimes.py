@@ -17,6 +17,8 @@ from tilewright.source.model import Kernel, Module
 
 _SURE = 0.85
 """Share of the registers beyond which tiles that a loop carries leave too little for all else."""
+_FEW = 0.25
+"""Share of a tuner's configurations below which those that spill cost the trial alone."""
 _TENSOR_MEMORY = (100, 120)
 """Architectures of NVIDIA whose accumulators live in tensor memory, from and below."""
 
@@ -99,14 +101,14 @@ def _pressure(
         if (taken := held_bytes(held, setting, chip)) is not None
         and taken > _limit(chip, held, setting)
     ]
-    if not over:
+    is_tuned = settings[0].config is not None
+    if not over or (is_tuned and len(over) < _FEW * len(settings)):
         return None
     taken, setting = max(over, key=lambda pair: pair[0])
     fitting = [s for s in settings if s not in [spilling for _, spilling in over]]
     names = ", ".join(item.name for item in held)
     room = register_bytes(chip, setting)
     is_sure = taken > _SURE * room
-    is_tuned = setting.config is not None
     where = f"in {len(over)} of {len(settings)} configurations " if is_tuned else ""
     is_lost = any(
         not is_tuned
