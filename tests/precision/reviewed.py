@@ -28,6 +28,7 @@ SMALL = FOLDER / "small_packages.yaml"
 FURTHER_SMALL = FOLDER / "further_small_packages.yaml"
 LAST_SMALL = FOLDER / "last_small_packages.yaml"
 NEWER_SMALL = FOLDER / "newer_small_packages.yaml"
+FOURTEEN = FOLDER / "fourteen_packages.yaml"
 
 
 class Verdict(StrEnum):

@@ -13,6 +13,7 @@ from reviewed import (
     BLIND,
     CORRECTNESS,
     DRAWN,
+    FOURTEEN,
     FURTHER,
     FURTHER_SMALL,
     KEPT_BACK,
@@ -114,6 +115,7 @@ def test_a_malformed_review_is_refused(tmp_path: Path, change: dict[str, object]
         FURTHER_SMALL,
         LAST_SMALL,
         NEWER_SMALL,
+        FOURTEEN,
     ],
     ids=lambda path: path.stem,
 )
