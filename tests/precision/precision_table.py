@@ -84,8 +84,8 @@ different lists cannot be compared. Without the kernels that language models wro
 of wrong results in `further_author_packages.yaml` are right, 2 debatable and 2 wrong. Each of the
 four before the last was looked at after what was wrong in the one before it had been corrected;
 some of the reports about speed that were wrong or debatable are advice since, and no longer counted
-in the next. The three before the last leave out kernels that repositories of earlier lists have word for
-word. What is wrong in `newer_small_packages.yaml` is corrected but for one report, and
+in the next. The three before the last leave out kernels that repositories of earlier lists have
+word for word. What is wrong in `newer_small_packages.yaml` is corrected but for one report, and
 `fourteen_packages.yaml` was looked at after that, by two readers in half of the repositories each.
 
 """
