@@ -1,6 +1,7 @@
 """Costs of a call as they are counted in the interpreter: each of them on a kernel or operator of
 which it is known."""
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ def run(x, step=1, heavy=False):
 
 def costs(folder: Path, text: str, call: str) -> dict[str, int]:
     """Of the first call of ``run`` with arguments as they are written."""
+    # Python takes a file of the same size and second for the one that it has compiled.
+    folder = Path(tempfile.mkdtemp(dir=folder))
     (folder / "kernels.py").write_text(HEAD + text)
     (folder / "written.py").write_text(f"import torch\n\n\ndef calls_run():\n    return [{call}]\n")
     found = drafted.perform(
