@@ -198,3 +198,31 @@ def test_a_method_changes_an_object_of_its_own(tmp_path: Path) -> None:
     one, other = found["runs"]
     assert [result["name"] for result in one["results"]] == ["input =self.total"]
     assert other["difference"] is None
+
+
+def test_an_object_that_cannot_be_copied_is_of_no_use(tmp_path: Path) -> None:
+    text = (
+        "import threading\n\n\n"
+        "class Locked:\n"
+        "    def __init__(self):\n"
+        "        self.lock = threading.Lock()\n\n"
+        "    def run(self, x):\n"
+        "        return x + 1\n"
+    )
+    (tmp_path / "kernels.py").write_text(HEAD + text)
+    (tmp_path / "written.py").write_text(
+        "import torch\n\n\n"
+        "def calls_Locked_run(Locked):\n"
+        '    return [{"self": Locked(), "x": torch.ones(4)}]\n'
+    )
+    found = drafted.perform(
+        {
+            "kind": "drafted", "device": "interpreter", "module": str(tmp_path / "kernels.py"),
+            "written": str(tmp_path / "written.py"), "seconds": 60.0,
+            "calls": [{
+                "function": "Locked.run", "arguments": {},
+                "reference": {"number": 0, "faster": False},
+            }],
+        }
+    )  # fmt: skip
+    assert found["runs"][0]["unusable"].startswith("TypeError: cannot pickle '_thread.lock'")

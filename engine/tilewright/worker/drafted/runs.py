@@ -82,16 +82,16 @@ class Runs:
         at: list[int] = []
         try:
             made = self._arguments(call, target)
+            if made is None:
+                return {}
             target = self._version(call, target)
+            with torch._C.DisableTorchFunction():
+                placed = bands.place_all(dict(written_calls.tensors_in(made)), "input")
+                given = written_calls.with_tensors(made, placed)
+                if is_backward:
+                    given = gradients.with_gradients(given)
         except _FAILURES as raised:
             return {"unusable": f"{type(raised).__name__}: {raised}"}
-        if made is None:
-            return {}
-        with torch._C.DisableTorchFunction():
-            placed = bands.place_all(dict(written_calls.tensors_in(made)), "input")
-            given = written_calls.with_tensors(made, placed)
-            if is_backward:
-                given = gradients.with_gradients(given)
         start = time.perf_counter()
         with (
             torch.set_grad_enabled(is_backward), allocator_hooks.Guard(bands),
@@ -128,9 +128,9 @@ class Runs:
 
     def _costs(self, target: Any, made: Results) -> dict[Cost, int]:
         """What the same call costs; empty where counting takes too long."""
-        copies = _copies(made)
         torch.manual_seed(0)
         try:
+            copies = _copies(made)
             with (
                 torch.no_grad(), hooks.one_config(0, {}), costs.counted() as counts,
                 host_timeout.limited(_COUNTED * self._seconds),
