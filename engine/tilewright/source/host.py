@@ -6,7 +6,7 @@ set in a branch the launch is not in, or in a loop, stands for nothing known.
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Launch, Module
@@ -154,12 +154,31 @@ def is_contiguous(
             return True
         if tensor.id in bound_names(statement):
             found = _assigned(statement, tensor.id)
-            return (
-                found is not None
-                and found.position is None
-                and _makes_contiguous(module, launch, found.value, asked | {tensor.id})
-            )
+            if found is None:
+                return False
+            if found.position is not None:
+                return _is_saved_contiguous(module, launch, found)
+            return _makes_contiguous(module, launch, found.value, asked | {tensor.id})
     return False
+
+
+def _is_saved_contiguous(module: Module, launch: Launch, found: Assigned) -> bool:
+    """Whether a name is taken out of ``ctx.saved_tensors`` and the forward pass of the class saved
+    a contiguous tensor in its place."""
+    owner, _, method = (launch.host_function or "").rpartition(".")
+    forward = module.host_functions.get(f"{owner}.forward")
+    is_saved = isinstance(found.value, ast.Attribute) and found.value.attr == "saved_tensors"
+    if method != "backward" or forward is None or not is_saved:
+        return False
+    calls = [node for node in ast.walk(forward) if isinstance(node, ast.Call)]
+    saves = [call for call in calls if _is_method(call, "save_for_backward")]
+    if len(saves) != 1:
+        return False
+    given = saves[0].args
+    if len(given) != found.count or any(isinstance(one, ast.Starred) for one in given):
+        return False
+    there = replace(launch, node=saves[0], host_function=f"{owner}.forward")
+    return is_contiguous(module, there, given[found.position or 0])
 
 
 def _makes_contiguous(
