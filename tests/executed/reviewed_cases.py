@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 from reported_cases import Case, Kind, cases
@@ -22,6 +23,7 @@ from tilewright.executed.jobs import NotImportedError
 from tilewright.executed.lost_time import lost_time
 from tilewright.executed.observations import Wrong
 from tilewright.executed.reviews import is_fault_of, reviewed, reviewed_functions
+from tilewright.executed.search import Tried
 from tilewright.source import parse_module
 
 Run = Callable[[str, str, Path, Device], Shown]
@@ -33,13 +35,7 @@ def faults_shown(text: str, reply: str, folder: Path, device: Device) -> Shown:
     review = reviewer.parse(reply)
     if isinstance(review, Unusable):
         return Shown(ran=False)
-    place, written = folder / "kernels.py", folder / "review.py"
-    place.write_text(text)
-    written.write_text(review.code)
-    try:
-        tried = reviewed(parse_module(text, str(place)), str(place), review, written, device)
-    except NotImportedError:
-        return Shown(ran=False)
+    tried = _tried(reviewed, review, text, folder, device)
     seen = [one for one in tried if one.sightings]
     lines = [f.line for f in review.faults if any(is_fault_of(f, one.function) for one in seen)]
     texts = [s.fault.text for one in seen for s in one.sightings if s.fault.kind is Wrong.REVIEW]
@@ -56,19 +52,26 @@ def lost_time_shown(text: str, reply: str, folder: Path, device: Device) -> Show
     review = speed_reviewer.parse(reply)
     if isinstance(review, Unusable):
         return Shown(ran=False)
-    place, written = folder / "kernels.py", folder / "review.py"
-    place.write_text(text)
-    written.write_text(review.code)
-    try:
-        tried = lost_time(parse_module(text, str(place)), str(place), review, written, device)
-    except NotImportedError:
-        return Shown(ran=False)
+    tried = _tried(lost_time, review, text, folder, device)
     faults = [sighting.fault for one in tried for sighting in one.sightings]
     return Shown(
         ran=any(one.call is not None for one in tried),
         lines=tuple(dict.fromkeys(fault.line for fault in faults)),
         text="\n".join(one.text.partition(" It is in ")[0] for one in faults),
     )
+
+
+def _tried(
+    run: Callable[..., list[Tried]], review: Any, text: str, folder: Path, device: Device
+) -> list[Tried]:
+    """What running a review of a text shows; nothing where the text cannot be imported."""
+    place, written = folder / "kernels.py", folder / "review.py"
+    place.write_text(text)
+    written.write_text(review.code)
+    try:
+        return run(parse_module(text, str(place)), str(place), review, written, device)
+    except NotImportedError:
+        return []
 
 
 def all_shown(of: Reviewed, run: Run) -> Iterator[tuple[Case, str, Shown]]:

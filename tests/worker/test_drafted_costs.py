@@ -32,23 +32,30 @@ def run(x, step=1, heavy=False):
 """
 
 
-def costs(folder: Path, text: str, call: str) -> dict[str, int]:
-    """Of the first call of ``run`` with arguments as they are written."""
+def performed(folder: Path, text: str, written: str, calls: list[Any]) -> list[Any]:
+    """What comes of calls of a file with these functions, out of a module that is written so."""
     # Python takes a file of the same size and second for the one that it has compiled.
     folder = Path(tempfile.mkdtemp(dir=folder))
     (folder / "kernels.py").write_text(HEAD + text)
-    (folder / "written.py").write_text(f"import torch\n\n\ndef calls_run():\n    return [{call}]\n")
+    (folder / "written.py").write_text(f"import torch\n\n\n{written}")
     found = drafted.perform(
         {
             "kind": "drafted", "device": "interpreter", "module": str(folder / "kernels.py"),
-            "written": str(folder / "written.py"), "seconds": 60.0,
-            "calls": [{
-                "function": "run", "arguments": {},
-                "reference": {"number": 0, "faster": False, "counted": True},
-            }],
+            "written": str(folder / "written.py"), "seconds": 60.0, "calls": calls,
         }
     )  # fmt: skip
-    (run,) = found["runs"]
+    return list(found["runs"])
+
+
+def called(function: str, **reference: bool) -> dict[str, Any]:
+    """The first written call of a function."""
+    return {"function": function, "arguments": {}, "reference": {"number": 0, **reference}}
+
+
+def costs(folder: Path, text: str, call: str) -> dict[str, int]:
+    """Of the first call of ``run`` with arguments as they are written."""
+    written = f"def calls_run():\n    return [{call}]\n"
+    (run,) = performed(folder, text, written, [called("run", faster=False, counted=True)])
     assert run.get("error") is None, run
     return dict(run.get("costs", {}))
 
@@ -176,26 +183,15 @@ def test_a_method_changes_an_object_of_its_own(tmp_path: Path) -> None:
         "        self.total += x\n\n\n"
         "KEPT = Counter()\n"
     )
-    (tmp_path / "kernels.py").write_text(HEAD + text)
-    (tmp_path / "written.py").write_text(
-        "import torch\n\n\n"
+    written = (
         "def calls_Counter_forward(Counter):\n"
         '    return [{"self": Counter(), "x": torch.ones(4)}]\n\n\n'
         "def faster_Counter_forward(self, x):\n"
         "    self.total.add_(x)\n"
     )
-    call: dict[str, Any] = {"function": "Counter.forward", "arguments": {}}
-    found = drafted.perform(
-        {
-            "kind": "drafted", "device": "interpreter", "module": str(tmp_path / "kernels.py"),
-            "written": str(tmp_path / "written.py"), "seconds": 60.0,
-            "calls": [
-                {**call, "reference": {"number": 0, "faster": False}},
-                {**call, "reference": {"number": 0, "faster": True}, "like": -1},
-            ],
-        }
-    )  # fmt: skip
-    one, other = found["runs"]
+    first = called("Counter.forward", faster=False)
+    second = {**called("Counter.forward", faster=True), "like": -1}
+    one, other = performed(tmp_path, text, written, [first, second])
     assert [result["name"] for result in one["results"]] == ["input =self.total"]
     assert other["difference"] is None
 
@@ -209,20 +205,6 @@ def test_an_object_that_cannot_be_copied_is_of_no_use(tmp_path: Path) -> None:
         "    def run(self, x):\n"
         "        return x + 1\n"
     )
-    (tmp_path / "kernels.py").write_text(HEAD + text)
-    (tmp_path / "written.py").write_text(
-        "import torch\n\n\n"
-        "def calls_Locked_run(Locked):\n"
-        '    return [{"self": Locked(), "x": torch.ones(4)}]\n'
-    )
-    found = drafted.perform(
-        {
-            "kind": "drafted", "device": "interpreter", "module": str(tmp_path / "kernels.py"),
-            "written": str(tmp_path / "written.py"), "seconds": 60.0,
-            "calls": [{
-                "function": "Locked.run", "arguments": {},
-                "reference": {"number": 0, "faster": False},
-            }],
-        }
-    )  # fmt: skip
-    assert found["runs"][0]["unusable"].startswith("TypeError: cannot pickle '_thread.lock'")
+    written = 'def calls_Locked_run(Locked):\n    return [{"self": Locked(), "x": torch.ones(4)}]\n'
+    (run,) = performed(tmp_path, text, written, [called("Locked.run", faster=False)])
+    assert run["unusable"].startswith("TypeError: cannot pickle '_thread.lock'")

@@ -1,7 +1,7 @@
 """The reviewer: writes what host functions should compute, calls that tell, and names faults."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from tilewright.agents.templates import sentences
 from tilewright.models.model import Role
 
 MOST_CALLS = 8
-MOST_WHY = 300
+_MOST_WHY = 300
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,10 @@ class Review:
 
 def build(text: str, functions: Sequence[str]) -> Prompt:
     """The prompt for the functions of a file, whose text is shown whole."""
-    return prompt_of(Role.REVIEWER.value, Role.REVIEWER, text, functions, MOST_CALLS)
+    return prompt_of(Role.REVIEWER.value, text, functions, MOST_CALLS)
 
 
-def prompt_of(
-    template: str, role: Role, text: str, functions: Sequence[str], most_calls: int
-) -> Prompt:
+def prompt_of(template: str, text: str, functions: Sequence[str], most_calls: int) -> Prompt:
     """A prompt about a file out of a template of a review."""
     lines = "\n".join(numbered(lines_of(text)))
     names = ", ".join(f"`{name}`" for name in functions)
@@ -50,7 +48,7 @@ def prompt_of(
         whole(7, "FILE", fenced(lines, "python")),
         whole(10, "GOAL", sentences(template, "goal", functions=names)),
     )
-    return Prompt(role, parts)
+    return Prompt(Role.REVIEWER, parts)
 
 
 def parse(reply: str) -> Review | Unusable:
@@ -58,9 +56,10 @@ def parse(reply: str) -> Review | Unusable:
     code = module_of(reply)
     if isinstance(code, Unusable):
         return code
-    faults = (last_object(reply) or {}).get("faults")
-    found = [_fault(one) for one in faults] if isinstance(faults, list) else []
-    return Review(code, tuple(one for one in found if one is not None))
+    found = named_entries(reply, "faults")
+    return Review(
+        code, tuple(NamedFault(one["function"], one["line"], one["why"]) for one in found)
+    )
 
 
 def module_of(reply: str) -> str | Unusable:
@@ -78,10 +77,13 @@ def module_of(reply: str) -> str | Unusable:
     return code
 
 
-def _fault(given: Any) -> NamedFault | None:
-    if not isinstance(given, Mapping):
-        return None
-    function, line, why = given.get("function"), given.get("line"), given.get("why")
-    if not isinstance(function, str) or type(line) is not int or not isinstance(why, str):
-        return None
-    return NamedFault(function, line, short_text(why, MOST_WHY))
+def named_entries(reply: str, key: str) -> Iterator[dict[str, Any]]:
+    """The entries of a list in a reply that say of which ``function`` and ``line`` they are and
+    ``why``, shortened; others are left out."""
+    entries = (last_object(reply) or {}).get(key)
+    for given in entries if isinstance(entries, list) else ():
+        if not isinstance(given, Mapping):
+            continue
+        function, line, why = given.get("function"), given.get("line"), given.get("why")
+        if isinstance(function, str) and type(line) is int and isinstance(why, str):
+            yield {**given, "why": short_text(why, _MOST_WHY)}

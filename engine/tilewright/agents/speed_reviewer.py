@@ -1,14 +1,11 @@
 """The speed reviewer: names where host functions lose time, and writes versions that do not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tilewright.agents.model import Unusable
-from tilewright.agents.objects import last_object, short_text
 from tilewright.agents.prompt import Prompt
-from tilewright.agents.reviewer import MOST_WHY, module_of, prompt_of
-from tilewright.models.model import Role
+from tilewright.agents.reviewer import module_of, named_entries, prompt_of
 from tilewright.worker.messages.drafted import COSTS, Cost
 
 MOST_CALLS = 4
@@ -35,7 +32,7 @@ class SpeedReview:
 
 def build(text: str, functions: Sequence[str]) -> Prompt:
     """The prompt for the functions of a file, whose text is shown whole."""
-    return prompt_of(_TEMPLATE, Role.REVIEWER, text, functions, MOST_CALLS)
+    return prompt_of(_TEMPLATE, text, functions, MOST_CALLS)
 
 
 def parse(reply: str) -> SpeedReview | Unusable:
@@ -43,16 +40,11 @@ def parse(reply: str) -> SpeedReview | Unusable:
     code = module_of(reply)
     if isinstance(code, Unusable):
         return code
-    places = (last_object(reply) or {}).get("places")
-    found = [_place(one) for one in places] if isinstance(places, list) else []
-    return SpeedReview(code, tuple(one for one in found if one is not None))
+    return SpeedReview(code, tuple(_places(reply)))
 
 
-def _place(given: Any) -> LostTime | None:
-    if not isinstance(given, Mapping):
-        return None
-    function, line, why = given.get("function"), given.get("line"), given.get("why")
-    if not isinstance(function, str) or type(line) is not int or not isinstance(why, str):
-        return None
-    cost = next((one for one in COSTS if one == given.get("cost")), None)
-    return LostTime(function, line, cost, short_text(why, MOST_WHY)) if cost else None
+def _places(reply: str) -> Iterator[LostTime]:
+    for given in named_entries(reply, "places"):
+        for cost in COSTS:
+            if cost == given.get("cost"):
+                yield LostTime(given["function"], given["line"], cost, given["why"])

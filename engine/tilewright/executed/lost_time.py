@@ -5,6 +5,7 @@ names, as it is counted in the interpreter, is clearly lower in its version. Not
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -13,7 +14,7 @@ from tilewright.agents.speed_reviewer import LostTime, SpeedReview
 from tilewright.devices.model import Device
 from tilewright.executed.jobs import runner
 from tilewright.executed.observations import Fault, Sighting, Wrong, faults
-from tilewright.executed.reviews import is_fault_of, reviewed_functions
+from tilewright.executed.reviews import is_fault_of, known_line, reviewed_functions
 from tilewright.executed.search import Tried
 from tilewright.source.model import Module
 from tilewright.worker.messages.drafted import Cost, DraftedCall, DraftedRun
@@ -55,12 +56,16 @@ def lost_time(
     run = runner(path, device, written, _CALL_S)
     found = []
     for function in reviewed_functions(module):
-        places = [one for one in review.places if is_fault_of(one, function)]
+        places = [
+            replace(one, line=known_line(module, one.line))
+            for one in review.places
+            if is_fault_of(one, function)
+        ]
         if places:
             calls = [*_calls(function)]
             runs = run(calls)
             pairs = [*zip(runs[::2], runs[1::2], strict=False)]
-            found.append(_tried(calls[0], pairs, places, written, len(module.text.splitlines())))
+            found.append(_tried(calls[0], pairs, places, written))
     return found
 
 
@@ -79,7 +84,7 @@ def _calls(function: str) -> Iterator[DraftedCall]:
 
 
 def _tried(
-    call: DraftedCall, pairs: Sequence[Runs], places: Sequence[LostTime], written: Path, last: int
+    call: DraftedCall, pairs: Sequence[Runs], places: Sequence[LostTime], written: Path
 ) -> Tried:
     why = _unusable(pairs)
     if why:
@@ -90,7 +95,7 @@ def _tried(
     lower = [one for one in places if is_lower(one.cost, before, after)]
     compared = sum(_is_compared(pair) for pair in pairs)
     sightings = tuple(
-        Sighting(_fault(one, before, after, compared, written, last), made, True) for one in lower
+        Sighting(_fault(one, before, after, compared, written), made, True) for one in lower
     )
     why = "" if lower else "the costs that it names are not lower in its version"
     return Tried(call["function"], made, why, not lower, sightings, len(pairs))
@@ -98,7 +103,7 @@ def _tried(
 
 def _fault(
     place: LostTime, before: Mapping[Cost, int], after: Mapping[Cost, int], compared: int,
-    written: Path, last: int,
+    written: Path,
 ) -> Fault:  # fmt: skip
     calls = "1 call" if compared == 1 else f"{compared} calls"
     text = (
@@ -106,7 +111,7 @@ def _fault(
         f"and needs {after[place.cost]:,} instead of {before[place.cost]:,} {_NAMES[place.cost]}, "
         f"counted and not timed. It is in {written}"
     )
-    return Fault(Wrong.LOST_TIME, place.line if place.line in range(1, last + 1) else 0, text)
+    return Fault(Wrong.LOST_TIME, place.line, text)
 
 
 def is_lower(cost: Cost, before: Mapping[Cost, int], after: Mapping[Cost, int]) -> bool:

@@ -44,11 +44,7 @@ def reviewed(
         NotImportedError: importing the file fails.
     """
     run = runner(path, device, written)
-    last = len(module.text.splitlines())
-    # A line that the file does not have is none: the report then stands at the kernel.
-    known = [
-        one if one.line in range(1, last + 1) else replace(one, line=0) for one in review.faults
-    ]
+    known = [replace(one, line=known_line(module, one.line)) for one in review.faults]
     found = []
     for function in reviewed_functions(module):
         calls = [*_calls(function, gradient=False)]
@@ -58,6 +54,11 @@ def reviewed(
         named = tuple(fault for fault in known if is_fault_of(fault, function))
         found.append(_tried(function, pairs, named, written))
     return found
+
+
+def known_line(module: Module, line: int) -> int:
+    """The line, or 0 where the file does not have it: a report then stands at the kernel."""
+    return line if 1 <= line <= len(module.text.splitlines()) else 0
 
 
 def is_fault_of(fault: NamedFault | LostTime, function: str) -> bool:

@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from triton.runtime import interpreter
 from triton.runtime.interpreter import GridExecutor, InterpreterBuilder, ReduceScanOpInterface
 
+from ..inputs.tensor_files import tensors_in
 from ..interpreter import batched_launch
 from ..operator_names import PAST_THE_DISPATCHER
 
@@ -86,16 +87,15 @@ class Counts:
         if self.is_launching and not self.is_paused:
             self.work += elements
 
-    def touch(self, pointers: Any, mask: Any) -> None:
-        """An access of a kernel."""
+    def touch(self, pointers: Any, mask: Any) -> Any:
+        """An access of a kernel; the addresses that the mask leaves."""
         active = pointers[np.broadcast_to(mask, pointers.shape).astype(np.bool_)]
         self.bytes += _SECTOR * len(np.unique(active // _SECTOR))
+        return active
 
     def update(self, pointers: Any, mask: Any) -> None:
         """An atomic operation of a kernel."""
-        self.touch(pointers, mask)
-        active = pointers[np.broadcast_to(mask, pointers.shape).astype(np.bool_)]
-        self._updates.update(active.tolist())
+        self._updates.update(self.touch(pointers, mask).tolist())
 
     def begin_launch(self) -> None:
         """A launch of a kernel begins."""
@@ -266,7 +266,7 @@ class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in _NO_KERNEL or name == "_local_scalar_dense" or _is_view(func):
             return
         counts.launches += 1
-        read, written = _tensors(given), _tensors([found])
+        read, written = [*tensors_in(given)], [*tensors_in(found)]
         # A result that is written in place is among what was given.
         places = {one.data_ptr() for one in read}
         written = [one for one in written if one.data_ptr() not in places]
@@ -274,7 +274,7 @@ class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in _MULTIPLICATIONS and len(read) > 1:
             inner = read[-2].shape[-1]
             each = _PRODUCTS.get(read[-1].element_size(), 1.0)
-            counts.work += sum(one.numel() for one in _tensors([found])) * inner * each
+            counts.work += sum(one.numel() for one in tensors_in(found)) * inner * each
         else:
             counts.work += max((one.numel() for one in (*read, *written)), default=0)
 
@@ -294,17 +294,7 @@ def _selects(name: str, given: list[Any]) -> bool:
     are."""
     if name not in ("index", "index_put", "index_put_"):
         return False
-    return any(one.dtype in (torch.bool, torch.uint8) for one in _tensors(given[1:]))
-
-
-def _tensors(values: Any) -> list[torch.Tensor]:
-    found = []
-    for one in values:
-        if isinstance(one, torch.Tensor):
-            found.append(one)
-        elif isinstance(one, list | tuple):
-            found += _tensors(one)
-    return found
+    return any(one.dtype in (torch.bool, torch.uint8) for one in tensors_in(given[1:]))
 
 
 def _size(tensor: torch.Tensor) -> int:
