@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tilewright.collection import collect_seldom
+from tilewright.collection import collect_seldom, share_one_arena
 from tilewright_server.protocol_types import import_protocol_types
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _log(options.log_level, options.log_file)
 
     collect_seldom()
+    share_one_arena()
     os.environ.setdefault(_NO_PLUGINS, "__all__")
     import_protocol_types()
     from tilewright_server.features import create_server

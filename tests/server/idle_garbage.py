@@ -69,6 +69,16 @@ def edits_alone_do_not() -> None:
     assert Node.alive == 5
 
 
+def many_edits_do() -> None:
+    """A client that never pauses waits for one collection after so many, set-aside ones included."""
+    idle_collection._MOST_CHANGES = 5
+    old = Node()
+    collect_all()
+    del old
+    asyncio.run(_edit(IdleCollection(), 7, 0.0))
+    assert Node.alive == 2
+
+
 def versions_that_are_forgotten_are_no_garbage() -> None:
     """What was found of a text refers to nothing that refers back: it goes with its last user."""
     text = _EXAMPLE.read_text(encoding="utf-8")
@@ -106,6 +116,7 @@ CASES: dict[str, Callable[[], None]] = {
         a_short_pause_collects_what_is_new,
         a_long_pause_collects_everything,
         edits_alone_do_not,
+        many_edits_do,
         versions_that_are_forgotten_are_no_garbage,
     )
 }
