@@ -21,7 +21,7 @@ def share_one_arena() -> None:
     """Let all threads of this process allocate from one arena of glibc; before they start.
 
     Each thread would else get an arena of its own, of which what is free serves no other. The
-    interpreter's lock keeps threads from allocating at the same time. Without glibc nothing is done.
+    interpreter's lock keeps threads from allocating at once. Nothing is done without glibc.
     """
     if sys.platform != "linux":
         return

@@ -70,7 +70,7 @@ def edits_alone_do_not() -> None:
 
 
 def many_edits_do() -> None:
-    """A client that never pauses waits for one collection after so many, set-aside ones included."""
+    """After so many without a pause everything is collected, also what was set aside."""
     idle_collection._MOST_CHANGES = 5
     old = Node()
     collect_all()
