@@ -8,6 +8,7 @@ from snippets import Snippet, analyzed, snippets
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.detectors import registered
 from tilewright.analysis.detectors.correctness.narrow_offsets import ADVICE
+from tilewright.analysis.idle_kernels import OF_LAUNCHES
 from tilewright.knowledge.base import taxonomy
 from tilewright.targets.model import LaunchFacts
 
@@ -21,6 +22,7 @@ HEDGED = {
         "suboptimal_algorithm",
         "suboptimal_tile_size",
         "device_host_sync",
+        "redundant_computation",
     ),
 }
 """Issues with reports that rest on what other lines do, or that say that less is lost."""
@@ -52,7 +54,7 @@ def test_issues_carry_their_place_in_the_taxonomy(snippet: Snippet) -> None:
     for issue in issues:
         kind = taxonomy()[issue.id]
         # What is likely rather than certain is reported as less severe.
-        lower = range(1, ADVICE + 1) if issue.id in HEDGED else ()
+        lower = range(1, ADVICE + 1) if issue.id in HEDGED | OF_LAUNCHES else ()
         assert issue.stage is kind.stage
         assert issue.severity in (*lower, kind.severity)
         assert issue.kernel is None or module.kernel(issue.kernel) is not None

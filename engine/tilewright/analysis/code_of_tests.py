@@ -21,7 +21,7 @@ from tilewright.source.model import Module
 from tilewright.source.node_memo import per_text
 
 _ADVICE = 1
-_DEPENDS_ON_LAUNCH = frozenset(
+DEPENDS_ON_LAUNCH = frozenset(
     {
         "columns_left_out",
         "grid_axis_unused",
@@ -51,7 +51,7 @@ def weighed(module: Module, issues: Iterable[Issue]) -> list[Issue]:
         line = issue.range.line
         is_tested = tests is None or tests.cover(line)
         is_on_purpose = is_refused and module.kernel_at(line) is not None
-        if is_tested and (is_on_purpose or issue.id in _DEPENDS_ON_LAUNCH):
+        if is_tested and (is_on_purpose or issue.id in DEPENDS_ON_LAUNCH):
             found.append(replace(issue, severity=min(issue.severity, _ADVICE)))
         elif not is_tested or not _is_of_speed(issue):
             found.append(issue)

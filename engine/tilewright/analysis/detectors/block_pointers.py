@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.analysis.values import Flow, Value
+from tilewright.analysis.values import Access, Flow, Value
 from tilewright.source.model import Kernel, Module
 
 _MAKE = TL + "make_block_ptr"
@@ -16,11 +16,15 @@ _HINTS = (TL + "multiple_of", TL + "max_contiguous")
 
 @detector("block_ptr_boundary_wrong")
 def block_ptr_boundary_wrong(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """``boundary_check`` that holds truth values or dimensions the block does not have."""
+    """``boundary_check`` that holds truth values or dimensions the block does not have.
+
+    And a mask, or what its lanes would hold, in the place of it.
+    """
     if context.triton_version is not None and context.triton_version >= (3, 9):
         return
     for kernel, flow in triton_kernels(module):
         for access in flow.accesses:
+            yield from _masked_block(module, kernel, access)
             given = next((k.value for k in access.node.keywords if k.arg == "boundary_check"), None)
             if given is None:
                 continue
@@ -33,6 +37,21 @@ def block_ptr_boundary_wrong(module: Module, context: AnalysisContext) -> Iterat
                     wrong[0],
                     kernel.name,
                 )
+
+
+def _masked_block(module: Module, kernel: Kernel, access: Access) -> Iterator[Finding]:
+    """A mask, or ``other``, of an access through a block pointer."""
+    if not is_block_pointer(access.pointer):
+        return
+    for name, value in (("mask", access.mask), ("other", access.other)):
+        if value is not None and value.detail is not None:
+            yield Finding(
+                module.index.range_of(access.node),
+                f"A block pointer takes no {name}: this does not compile. boundary_check= names "
+                "the dimensions to check, and padding_option= what lies outside.",
+                kernel.name,
+            )
+            return
 
 
 def _positions(node: ast.expr) -> list[int | bool] | None:
@@ -70,6 +89,11 @@ def _truth_values(positions: list[int | bool]) -> str:
     written = ", ".join(map(str, positions))
     counted = ", ".join(str(int(p)) for p in positions)
     return f"boundary_check takes positions, and {written} counts as {counted}: {effect}."
+
+
+def is_block_pointer(pointer: Value) -> bool:
+    """Whether an address is a block pointer, advanced or not."""
+    return _rank(pointer) is not None
 
 
 def _rank(pointer: Value, depth: int = 0) -> int | None:

@@ -28,7 +28,7 @@ _LARGE_REDUCED_ROW = 8192
 """Of a loop whose turns reduce the tile: more than one copy of it is held."""
 _THREADS = 32
 _MANY_WARPS = 16
-_ADVICE = 2
+_ADVICE = 1
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin", "softmax"))
 
 

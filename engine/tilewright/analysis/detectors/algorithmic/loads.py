@@ -6,6 +6,7 @@ from itertools import combinations
 
 from tilewright.analysis.detectors.algorithmic.one_tensor import is_equal_under, one_tensor
 from tilewright.analysis.detectors.algorithmic.random_streams import dropped_numbers
+from tilewright.analysis.detectors.block_pointers import is_block_pointer
 from tilewright.analysis.detectors.common import (
     first_line,
     loads_in,
@@ -19,6 +20,8 @@ from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
 from tilewright.source.model import Kernel, Module
+
+_ADVICE = 2
 
 
 @kernel_detector("loop_invariant_code", triton_kernels)
@@ -131,7 +134,14 @@ def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[
                 "again.",
                 kernel.name,
                 related=(Related("first loaded here", module.index.range_of(first.node)),),
+                # A number comes from a cache.
+                severity=None if _is_of_tile(second) else _ADVICE,
             )
+
+
+def _is_of_tile(load: Access) -> bool:
+    """Whether a load takes more than a number."""
+    return "arange" in load.pointer.operations or is_block_pointer(load.pointer)
 
 
 def _is_alias(first: Access, second: Access, same: Mapping[str, str]) -> bool:

@@ -13,7 +13,7 @@ from tilewright.source.model import Kernel, Module
 _COORDINATES = frozenset(
     {"expand", "binary", "program_id", "arange", "const", "param", "loop_index", "cast"}
 )
-_ADVICE = 2
+_ADVICE = 1
 _LIKELY = 2
 """The severity of what is certain to be more work, but a part of the kernel's time."""
 _ORDERS = ("Gt", "GtE", "Lt", "LtE")

@@ -1,12 +1,16 @@
 """Detectors of accesses that leave their tensor."""
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.correctness.counterexamples import outside
-from tilewright.analysis.detectors.correctness.divisibility import is_stated_multiple
+from tilewright.analysis.detectors.correctness.divisibility import (
+    is_cut_to_whole_blocks,
+    is_stated_multiple,
+)
 from tilewright.analysis.detectors.correctness.masks import (
     additive_parts,
     is_all_bounds,
@@ -51,13 +55,20 @@ _PADS = ("torch.nn.functional.pad", "torch.constant_pad_nd")
 _NEW = frozenset(f"new_{name}" for name in ("empty", "zeros", "ones", "full"))
 _ROUNDING = ("pad", "align", "round_up", "roundup", "ceil_div")
 _ROUNDS = frozenset(("next_power_of_2", "cdiv", "ceil_div", "ceil", "max", "round_up"))
+# A comment on extents; one on a block speaks of another block.
+_SAID = re.compile(r"#((?!block).)*?\b(multiples? of|divisible by)\b", re.IGNORECASE)
 _ORDERS = tuple(TL + name for name in ("sort", "topk"))
 
 
 @detector("missing_boundary_check")
 def missing_boundary_check(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """Unmasked loads and stores that leave their tensor, or whose offsets others mask."""
-    yield from _unmasked(module, context, frozenset(("load", "store")))
+    """Unmasked loads and stores that leave their tensor, or whose offsets others mask.
+
+    Advice where a comment of the kernel says that its extents are multiples of its blocks.
+    """
+    stated = {kernel.name for kernel, _ in triton_kernels(module) if _SAID.search(kernel.text)}
+    for found in _unmasked(module, context, frozenset(("load", "store"))):
+        yield replace(found, severity=ADVICE) if found.kernel in stated else found
 
 
 @detector("atomic_without_mask")
@@ -196,7 +207,7 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
             is_other_axis = is_along_another_axis(access.pointer, other.pointer, index, bound)
             if is_other_axis or _walks_whole_blocks(flow, access, other, index):
                 continue
-            if bound.op == "param" and is_stated_multiple(module, kernel, str(bound.detail)):
+            if _takes_whole_blocks(module, kernel, index, bound):
                 continue
             if may_be_padded(module, kernel, access.base) or _has_padded_rows(
                 module, kernel, access.pointer
@@ -205,6 +216,20 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
             finding = _unlike_finding(module, kernel, access, other, bound)
             yield replace(finding, severity=ADVICE) if _adds_zero(flow, access) else finding
             return
+
+
+def _takes_whole_blocks(module: Module, kernel: Kernel, index: Value, bound: Value) -> bool:
+    """Whether an extent is said to be whole blocks, or what is left of it has no program."""
+    if bound.op == "param" and is_stated_multiple(module, kernel, str(bound.detail)):
+        return True
+    axes = {part.detail for part in walk(index) if part.op == "program_id"}
+    lengths = {part.operands[1] for part in walk(index) if part.op == "arange"}
+    if bound.op != "param" or len(axes) > 1 or len(lengths) != 1:
+        return False
+    axis = next(iter(axes), None)
+    block = str(next(iter(lengths)).detail)
+    known = axis if isinstance(axis, int) else None
+    return is_cut_to_whole_blocks(module, kernel, known, str(bound.detail), block)
 
 
 def _adds_zero(flow: Flow, access: Access) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import nodes_of
+from tilewright.analysis.detectors.program_counts import grid_extents
 from tilewright.source.host import host_of
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -47,6 +48,31 @@ def is_stated_multiple(module: Module, kernel: Kernel, name: str, block: str | N
     """
     launches = module.launches_of(kernel.name)
     return bool(launches) and all(_asserts_multiple(module, one, name, block) for one in launches)
+
+
+def is_cut_to_whole_blocks(
+    module: Module, kernel: Kernel, axis: int | None, extent: str, block: str
+) -> bool:
+    """Whether every launch has a program for each whole block of an extent alone: ``n // B``.
+
+    Then no program gets lanes past the extent; one shorter than a block has no program. Without an
+    ``axis`` any axis of the grid counts.
+    """
+    launches = module.launches_of(kernel.name)
+    return bool(launches) and all(
+        _is_cut(module, launch, axis, extent, block) for launch in launches
+    )
+
+
+def _is_cut(module: Module, launch: Launch, axis: int | None, extent: str, block: str) -> bool:
+    extents = grid_extents(module, launch)
+    counts = extents if axis is None else extents[axis : axis + 1]
+    whole, length = _passed_text(launch, extent), _passed_text(launch, block)
+    cuts = [c for c in counts if isinstance(c, ast.BinOp) and isinstance(c.op, ast.FloorDiv)]
+    divided = [(ast.unparse(cut.left), ast.unparse(cut.right)) for cut in cuts]
+    return any(
+        one == whole and (two == length or two.endswith(f"['{block}']")) for one, two in divided
+    )
 
 
 def _asserts_multiple(module: Module, launch: Launch, name: str, block: str | None) -> bool:

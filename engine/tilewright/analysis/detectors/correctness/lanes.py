@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator
 
+from tilewright.analysis.detectors.block_pointers import is_block_pointer
 from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import keeps_all, terms
 from tilewright.analysis.detectors.correctness.whole_rows import leaves_out_whole_rows
@@ -57,6 +58,8 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
 
 def _leaves_out_lanes(access: Access, flow: Flow) -> bool:
     """Whether a load has a mask that may leave out lanes, and nothing to fill them with."""
+    if is_block_pointer(access.pointer):  # which takes neither
+        return False
     return access.mask is not None and access.other is None and not _is_full(access.mask, flow)
 
 

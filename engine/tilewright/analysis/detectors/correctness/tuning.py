@@ -9,6 +9,7 @@ from tilewright.analysis.detectors.correctness.reach import exact_offsets
 from tilewright.analysis.detectors.correctness.repetition import is_changed_by
 from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow
 from tilewright.source.model import Autotune, Kernel, Module
 from tilewright.source.text import Range
@@ -30,6 +31,8 @@ def autotune_missing_restore(module: Module, kernel: Kernel, flow: Flow) -> Repo
         load = _updated_in_place(flow, store, shared) if store.base not in seen else None
         if load is not None and store.base is not None:
             seen.add(store.base)
+            if _is_passed_before(module, kernel, store.base, load.node):
+                continue
             text = (
                 f"The autotuner runs the kernel many times on the real {store.base}, and each "
                 "run updates what the last one left: the first result is wrong without "
@@ -40,6 +43,17 @@ def autotune_missing_restore(module: Module, kernel: Kernel, flow: Flow) -> Repo
                 Related("tuned here", tuned_at(module, kernel)),
             )
             yield store.node, text, places
+
+
+def _is_passed_before(module: Module, kernel: Kernel, base: str, load: ast.Call) -> bool:
+    """Whether a helper of the file gets a tensor above the load: it may write all that is read."""
+    return any(
+        call.lineno < load.lineno
+        and isinstance(call.func, ast.Name)
+        and call.func.id in module.lookup.kernels
+        and any(isinstance(given, ast.Name) and given.id == base for given in call.args)
+        for call in nodes_like(kernel.node, ast.Call)
+    )
 
 
 def _tunes(autotune: Autotune) -> bool:

@@ -12,15 +12,24 @@ from tilewright.source.model import Kernel, Module
 _ADVICE = 3
 _CHOICES = (ast.If, ast.IfExp, ast.BoolOp, ast.While)
 _STOPS = ("static_assert", "device_assert")
+_BEHIND = (
+    "{name} is set only in the body of a loop, and the compiler keeps no such name behind it: "
+    "this does not compile. Set {name} before the loop, or use it inside."
+)
+_ABOVE = (
+    "The loop's first iteration reads {name} here, and only a line below sets it: this does not "
+    "compile. Set {name} before the loop."
+)
 
 
 def names_of_loops(
     module: Module, kernel: Kernel, flow: Flow, outside: Container[str]
 ) -> Iterator[Finding]:
-    """The first read of each name behind the loop that alone sets it.
+    """The first read of each name behind the loop that alone sets it, or in it but above.
 
     The compiler drops the names of a loop's body at its end, unless they were set before it.
-    What a ``static_range`` sets stays: its body is repeated in place.
+    What a ``static_range`` sets stays: its body is repeated in place. What a body reads above the
+    line that sets it is unset in the first iteration.
 
     Args:
         outside: names of the module, which the compiler finds instead.
@@ -31,34 +40,33 @@ def names_of_loops(
     for name, uses in flow.uses.items():
         for node in uses:
             value = flow.values.get(node)
-            if value is None or not _is_dropped(flow, value) or id(node) in chosen:
+            if value is None or id(node) in chosen or name in outside:
                 continue
-            if name not in outside:
+            why = _unset_why(flow, value, name)
+            if why is not None:
                 yield Finding(
                     module.index.range_of(node),
-                    f"{name} is set only in the body of a loop, and the compiler keeps no such "
-                    f"name behind the loop: this does not compile. Set {name} before the loop, "
-                    f"or use it inside.",
+                    why,
                     kernel.name,
                     related=_assigned_at(module, flow.definitions.get(name, [])[-1:]),
                 )
                 break
 
 
-def _is_dropped(flow: Flow, value: Value) -> bool:
-    """Whether a name is unknown here, as only bodies of loops before this line set it."""
+def _unset_why(flow: Flow, value: Value, name: str) -> str | None:
+    """Why a name is unknown here, as only bodies of loops set it; None if it is known."""
     is_behind = False
     while value.op in ("phi", "after"):
         start: Value | None = value.operands[0] if value.operands else None
         if value.op == "after":
             is_behind = True
             if _keeps_names(flow.loops[int(str(value.detail).partition(":")[0])]):
-                return False
+                return None
             start = start if len(value.operands) == 2 else None
         if start is None:
-            return is_behind
+            return (_BEHIND if is_behind else _ABOVE).format(name=name)
         value = start
-    return False
+    return None
 
 
 def _keeps_names(loop: Loop) -> bool:

@@ -162,6 +162,12 @@ def is_final_print(function: ast.FunctionDef, node: ast.Call) -> bool:
     return is_print and not taken & shown and all(found.value is None for found in returns)
 
 
+def is_shown(function: ast.FunctionDef, node: ast.AST) -> bool:
+    """Whether a node stands in an f-string: a number for people to read, seldom in a hot path."""
+    texts = (text for text in ast.walk(function) if isinstance(text, ast.JoinedStr))
+    return any(inner is node for text in texts for inner in ast.walk(text))
+
+
 def is_without_launch(function: ast.FunctionDef, node: ast.AST, launches: list[ast.Call]) -> bool:
     """Whether no launch runs where a node does: it stands on the other side of a conditional.
 

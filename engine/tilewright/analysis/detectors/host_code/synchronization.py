@@ -7,6 +7,7 @@ from itertools import chain
 from tilewright.analysis.detectors.host_code.diagnostics import (
     is_diagnostic,
     is_final_print,
+    is_shown,
     is_without_launch,
 )
 from tilewright.analysis.detectors.host_code.facts import is_measuring, times_launches
@@ -131,7 +132,7 @@ def _read_backs(
     """Each read, or the call of the helper that reads, with what is found of it."""
     node = module.host_functions[host]
     for read in chain(_own_reads(module, node, launches), _further_reads(module, host, launches)):
-        if _looks_for_faults(module, node, read):
+        if _looks_for_faults(module, node, read) or is_shown(node, read.node):
             continue
         if isinstance(read.node, ast.Call) and not read.is_condition:
             reader = node if read.helper is None else read.helper
@@ -150,10 +151,34 @@ def _read_backs(
                 _sentence(read.what + read.why, is_result),
                 launches[0].kernel,
                 related,
-                # A short copy to the device waits for less.
-                severity=None if read.is_read and not is_result else _ADVICE,
+                severity=None if not is_result and _is_avoidable(node, read, launches) else _ADVICE,
             ),
         )
+
+
+def _is_avoidable(function: ast.FunctionDef, read: ReadBack, launches: list[Launch]) -> bool:
+    """Whether a read waits in each turn of a loop, or for a number that a kernel could load.
+
+    Other reads are often meant, and a short copy to the device waits for less.
+    """
+    return read.is_read and (read.is_repeated or _is_given(function, read.node, launches))
+
+
+def _is_given(function: ast.FunctionDef, read: ast.AST, launches: list[Launch]) -> bool:
+    """Whether a launch takes the read number as an argument, by itself or under a name."""
+    names = {
+        target.id
+        for assigned in nodes_like(function, ast.Assign)
+        if any(node is read for node in ast.walk(assigned.value))
+        for target in assigned.targets
+        if isinstance(target, ast.Name)
+    }
+    given = (a for launch in launches for a in launch.arguments.values())
+    return any(
+        node is read or (isinstance(node, ast.Name) and node.id in names)
+        for argument in given
+        for node in ast.walk(argument)
+    )
 
 
 def _own_reads(module: Module, node: ast.FunctionDef, launches: list[Launch]) -> Iterator[ReadBack]:
