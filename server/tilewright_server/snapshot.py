@@ -5,6 +5,7 @@ from functools import cached_property
 
 from lsprotocol import types
 
+from tilewright.source.notebook import in_cells
 from tilewright.source.text import Range, digest
 from tilewright_server import positions
 from tilewright_server.lines import LineTable
@@ -92,6 +93,11 @@ class Snapshot:
         """Whether a 1-based line of the text belongs to this document."""
         cell = self.cell
         return cell is None or cell.first < line <= cell.first + cell.count
+
+    def said(self, message: str, line: int) -> str:
+        """A message about a 1-based line of the text, with lines as this document counts them."""
+        firsts = [cell.first + 1 for cell in self.cells]
+        return message if self.cell is None else in_cells(message, line, firsts)
 
     def _in_text(self, position: types.Position) -> types.Position:
         if self.cell is None:

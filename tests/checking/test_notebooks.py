@@ -12,6 +12,7 @@ from tilewright.checking.configuration import default_configuration
 from tilewright.checking.present import as_json, as_lines
 from tilewright.checking.sarif import sarif
 from tilewright.errors import InputError
+from tilewright.source.notebook import in_cells
 
 KERNEL = """\
 %%time
@@ -47,6 +48,16 @@ def test_places_are_those_of_cells() -> None:
     (run,) = sarif([checked], Path.cwd())["runs"]
     assert run["results"][0]["message"]["text"].startswith("cell 3, line 4: ")
     assert "region" not in run["results"][0]["locations"][0]["physicalLocation"]
+
+
+def test_lines_that_a_message_names_are_those_of_cells() -> None:
+    def said(message: str) -> str:
+        return in_cells(message, 12, (1, 10, 20))
+
+    assert said("The load on line 11 masks 64 of 100.") == "The load on line 2 masks 64 of 100."
+    assert said("lines 12 to 14, and this") == "lines 3 to 5, and this"
+    assert said("line 9, and line 21") == "line 9 of an earlier cell, and line 2 of a later cell"
+    assert said("an outline 12 lines long") == "an outline 12 lines long"
 
 
 def test_what_is_no_notebook_is_said() -> None:

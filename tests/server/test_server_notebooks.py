@@ -6,6 +6,8 @@ from conversation import Conversation, apply_edits, capabilities, pulling, until
 from lsprotocol import types
 from pygls import uris
 
+from tilewright_server.snapshot import Cell, Snapshot
+
 IMPORTS = "%load_ext autoreload\nimport triton\nimport triton.language as tl"
 KERNEL = """\
 # 🎉
@@ -160,3 +162,13 @@ async def test_kernel_of_a_notebook_is_not_run(talk: Conversation) -> None:
     answer = await talk.execute("tilewright.profile", {"uri": talk.uri})
     assert answer["job"] is None
     assert "move them to a Python file" in answer["reason"]
+
+
+def test_lines_in_a_message_are_those_of_its_cell() -> None:
+    cells = (Cell("a", 1, 0, 3, ""), Cell("b", 1, 3, 5, ""))
+    text = "\n" * 7
+    shown = Snapshot("b", None, 1, "python", text, "utf-16", cells[1], cells)
+    assert shown.said("The load on line 7 masks these", 8) == "The load on line 4 masks these"
+    assert shown.said("As on line 2", 8) == "As on line 2 of an earlier cell"
+    whole = Snapshot("c", None, 1, "python", text, "utf-16")
+    assert whole.said("The load on line 7", 8) == "The load on line 7"

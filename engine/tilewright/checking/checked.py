@@ -12,7 +12,7 @@ from tilewright.source import parse_module
 from tilewright.source.device_names import device_names
 from tilewright.source.languages import may_hold_kernels
 from tilewright.source.model import Module
-from tilewright.source.notebook import CellMap, notebook_module
+from tilewright.source.notebook import CellMap, in_cells, notebook_module
 from tilewright.source.text import Range
 from tilewright.targets.model import Target
 
@@ -59,7 +59,7 @@ class Checked:
 
     def with_issues(self, found: Iterable[Issue], rules: Rules) -> "Checked":
         """With what else was found, as far as the project wants to hear of it."""
-        more = (issue for issue in found if issue.id in rules.issues)
+        more = _told((issue for issue in found if issue.id in rules.issues), self.cells)
         merged = sorted((*self.issues, *more), key=lambda i: (i.range, i.id, i.message))
         return replace(self, issues=tuple(merged))
 
@@ -85,8 +85,16 @@ def check_text(
         target=context.target or _target(module, rules),
         triton_version=context.triton_version or rules.triton,
     )
-    issues = tuple(i for i in analyze(module, context, once=once) if i.id in rules.issues)
-    return Checked(module, issues, notices(module), context, cells)
+    found = (i for i in analyze(module, context, once=once) if i.id in rules.issues)
+    return Checked(module, _told(found, cells), notices(module), context, cells)
+
+
+def _told(issues: Iterable[Issue], cells: CellMap | None) -> tuple[Issue, ...]:
+    """Issues whose messages count lines as a reader of the file does."""
+    if cells is None:
+        return tuple(issues)
+    firsts = [cell.first for cell in cells.cells]
+    return tuple(replace(i, message=in_cells(i.message, i.range.line, firsts)) for i in issues)
 
 
 def _target(module: Module, rules: Rules) -> Target | None:

@@ -21,6 +21,7 @@ from tilewright.source.tree import PARSE_ERRORS, parseable
 _PYTHON_MAGICS = frozenset(("time", "timeit", "capture", "prun", "python", "python3"))
 _CELL_MAGIC = re.compile(r"%%(\w+)")
 _LINE_MAGIC = re.compile(r"(\s*)(?:[%!?]|\w[\w.,\s]*=\s*[%!]\S|[\w.]+\?{1,2}\s*$)")
+_LINES = re.compile(r"\blines? (?:\d+(?:, | and | to )?)+")
 _WAY_OUT = "save it again from Jupyter, or check the Python file made by `jupyter nbconvert`"
 
 
@@ -54,6 +55,26 @@ class CellMap:
             if known.number == cell and 1 <= line <= known.lines:
                 return known.first + line - 1
         return None
+
+
+def in_cells(message: str, line: int, firsts: Sequence[int]) -> str:
+    """A message whose lines count within the cells.
+
+    Args:
+        message: says lines of a notebook's Python text.
+        line: the 1-based line of that text which it is about.
+        firsts: the 1-based lines of that text in which its cells begin, in order.
+    """
+    own = bisect_right(firsts, line)
+
+    def counted(number: re.Match[str]) -> str:
+        place = bisect_right(firsts, int(number.group()))
+        inside = int(number.group()) - firsts[place - 1] + 1
+        if place == own:
+            return str(inside)
+        return f"{inside} of {'an earlier' if place < own else 'a later'} cell"
+
+    return _LINES.sub(lambda found: re.sub(r"\d+", counted, found.group()), message)
 
 
 def notebook_module(text: str, path: str) -> tuple[Module, CellMap]:

@@ -1,5 +1,7 @@
 """``textDocument/hover``: an issue's reasons; what is known of a kernel or a value in one."""
 
+from dataclasses import replace
+
 from lsprotocol import types
 
 from tilewright.analysis.model import Issue
@@ -52,8 +54,9 @@ def _issue_card(
     server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, issue: Issue
 ) -> Card:
     ready, blocked = _fixes(server, snapshot, analysis, issue)
+    message = snapshot.said(issue.message, issue.range.line)
     return hovers.issue_card(
-        issue,
+        replace(issue, message=message),
         server.engine.issue_type(issue.id),
         with_message=not server.settings.diagnostics_in_hover,
         page=server.settings.page_of(issue.id),
