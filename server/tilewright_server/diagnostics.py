@@ -159,7 +159,7 @@ def issue_diagnostic(
     page = settings.page_of(issue.id)
     return types.Diagnostic(
         range=snapshot.to_lsp(issue.range),
-        message=snapshot.said(issue.message, issue.range.line),
+        message=snapshot.with_own_lines(issue.message, issue.range.line),
         severity=severity_of(issue),
         code=issue.id,
         code_description=types.CodeDescription(href=page) if page else None,

@@ -94,7 +94,7 @@ class Snapshot:
         cell = self.cell
         return cell is None or cell.first < line <= cell.first + cell.count
 
-    def said(self, message: str, line: int) -> str:
+    def with_own_lines(self, message: str, line: int) -> str:
         """A message about a 1-based line of the text, with lines as this document counts them."""
         firsts = [cell.first + 1 for cell in self.cells]
         return message if self.cell is None else in_cells(message, line, firsts)

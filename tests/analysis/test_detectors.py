@@ -8,7 +8,7 @@ from snippets import Snippet, analyzed, snippets
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.detectors import registered
 from tilewright.analysis.detectors.correctness.narrow_offsets import ADVICE
-from tilewright.analysis.idle_kernels import OF_LAUNCHES
+from tilewright.analysis.severities import OF_LAUNCHES, OF_SIZES, POSSIBLE
 from tilewright.knowledge.base import taxonomy
 from tilewright.targets.model import LaunchFacts
 
@@ -56,7 +56,8 @@ def test_issues_carry_their_place_in_the_taxonomy(snippet: Snippet) -> None:
         # What is likely rather than certain is reported as less severe.
         lower = range(1, ADVICE + 1) if issue.id in HEDGED | OF_LAUNCHES else ()
         assert issue.stage is kind.stage
-        assert issue.severity in (*lower, kind.severity)
+        usual = min(kind.severity, POSSIBLE) if issue.id in OF_SIZES else kind.severity
+        assert issue.severity in (*lower, usual, kind.severity)
         assert issue.kernel is None or module.kernel(issue.kernel) is not None
         assert module.index.slice(issue.range).strip()
 

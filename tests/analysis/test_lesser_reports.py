@@ -383,9 +383,9 @@ def summed(x):
 @pytest.mark.parametrize(
     ("first", "severity"),
     [
-        ("scale[(n_rows,)](y, out, n_rows, n_cols, BLOCK=1024)", 2),
-        ("scale[(n_rows,)](x, out, n_rows, n_cols, BLOCK=1024)", 3),
-        ("scale[(n_rows,)](y, out, n_cols, n_cols, BLOCK=1024)", 3),
+        ("scale[(n_rows,)](y, out, n_rows, n_cols, BLOCK=1024)", 1),
+        ("scale[(n_rows,)](x, out, n_rows, n_cols, BLOCK=1024)", 2),
+        ("scale[(n_rows,)](y, out, n_cols, n_cols, BLOCK=1024)", 2),
     ],
 )
 def test_an_exchange_that_goes_with_other_operands_is_advice(first: str, severity: int) -> None:

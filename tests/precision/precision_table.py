@@ -8,7 +8,6 @@ from rates import Rate, rate, rates
 from reports import (
     CONTEXT,
     OTHERS,
-    WRONG_RESULT,
     Found,
     Report,
     about_correctness,
@@ -39,7 +38,6 @@ from reviewed import (
 )
 
 from tilewright.knowledge.base import taxonomy
-from tilewright.knowledge.stages import Stage
 
 PAGE = Path(__file__).parents[2] / "docs" / "precision.md"
 _OPENING = """# Precision on published kernels
@@ -141,7 +139,7 @@ def _elsewhere() -> Iterator[Sequence[str]]:
         of_kind = {True: Rate(), False: Rate()}
         for review in read_reviews(path):
             kind = taxonomy()[review.issue]
-            is_wrong = kind.stage is Stage.CORRECTNESS or kind.severity == WRONG_RESULT
+            is_wrong = kind.is_fault
             of_kind[is_wrong].verdicts[review.verdict] += len(review.reports)
         for is_wrong, of in of_kind.items():
             if of.reviewed:

@@ -11,6 +11,7 @@ from corpora import CORPORA, corpus, covers, files
 
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.model import Issue
+from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.stages import Stage
 from tilewright.source import Module, parse_module
 from tilewright.targets.model import Target
@@ -22,7 +23,6 @@ OTHERS = tuple(
     AnalysisContext(target, CONTEXT.triton_version)
     for target in (Target("xpu", "bmg-g31"), Target("hip", "gfx942"), None)
 )
-WRONG_RESULT = 5
 SAMPLED = 200
 AT_LEAST_OF_EACH = 5
 
@@ -65,7 +65,7 @@ class Found:
 
     def is_about_correctness(self) -> bool:
         """Whether it says that the kernel is wrong; all others say that it could be faster."""
-        return self.stage is Stage.CORRECTNESS or self.severity == WRONG_RESULT
+        return taxonomy()[self.report.issue].is_fault
 
 
 @cache

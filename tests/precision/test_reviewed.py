@@ -141,8 +141,8 @@ def test_equal_lines_of_a_kernel_are_told_apart(tmp_path: Path) -> None:
     assert [f.report.nth for f in refused] == [1, 2]
 
 
-def test_severity_five_counts_as_correctness() -> None:
-    wrong = found(1, severity=5)
+def test_a_fault_counts_as_correctness_however_severe() -> None:
+    wrong = found(1, "missing_boundary_check", severity=3)
     assert about_correctness([wrong, found(2)]) == [wrong]
 
 

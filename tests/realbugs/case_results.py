@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from reported_cases import FOLDER, Case, Folder, Half, Kind, cases, loaded
 
 from tilewright.analysis import AnalysisContext, Issue, analyze
-from tilewright.knowledge.stages import Stage
+from tilewright.knowledge.base import taxonomy
 from tilewright.source import parse_module
 from tilewright.targets.model import Target
 
@@ -24,7 +24,6 @@ FIRST_SIGHT = {
     Folder.FIFTH_BLIND: FOLDER / "first_sight5.yaml",
     Folder.SIXTH_BLIND: FOLDER / "first_sight6.yaml",
 }
-_WRONG_RESULT = 5
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,7 @@ def result_of(case: Case) -> Result:
     expected = set(case.entry.expects)
     at_place = any(i.id in expected and case.lines & _lines(i) for i in faulty)
     in_twin = any(i.id in expected for i in fixed)
-    alarms = tuple(
-        i.id for i in fixed if i.stage is Stage.CORRECTNESS or i.severity == _WRONG_RESULT
-    )
+    alarms = tuple(i.id for i in fixed if taxonomy()[i.id].is_fault)
     return Result(case, at_place and not in_twin, alarms)
 
 

@@ -168,7 +168,10 @@ def test_lines_in_a_message_are_those_of_its_cell() -> None:
     cells = (Cell("a", 1, 0, 3, ""), Cell("b", 1, 3, 5, ""))
     text = "\n" * 7
     shown = Snapshot("b", None, 1, "python", text, "utf-16", cells[1], cells)
-    assert shown.said("The load on line 7 masks these", 8) == "The load on line 4 masks these"
-    assert shown.said("As on line 2", 8) == "As on line 2 of an earlier cell"
+    assert (
+        shown.with_own_lines("The load on line 7 masks these", 8)
+        == "The load on line 4 masks these"
+    )
+    assert shown.with_own_lines("As on line 2", 8) == "As on line 2 of an earlier cell"
     whole = Snapshot("c", None, 1, "python", text, "utf-16")
-    assert whole.said("The load on line 7", 8) == "The load on line 7"
+    assert whole.with_own_lines("The load on line 7", 8) == "The load on line 7"

@@ -16,7 +16,7 @@ from pathlib import PurePath
 
 from tilewright.analysis.model import Issue
 from tilewright.analysis.nodes import nodes_of
-from tilewright.knowledge.stages import Stage
+from tilewright.knowledge.base import taxonomy
 from tilewright.source.model import Module
 from tilewright.source.node_memo import per_text
 
@@ -34,7 +34,6 @@ DEPENDS_ON_LAUNCH = frozenset(
 """Wrong results of launches that a test does not make."""
 _REFUSALS = ("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct")
 """Triton's errors, in a test of what the compiler does not take."""
-_WRONG_RESULT = 5
 _FOLDERS = frozenset({"test", "tests", "unittest", "unittests", "unit_tests"})
 _PLAIN = frozenset({"int", "float", "bool", "str"})
 _DEPTH = 3
@@ -70,7 +69,7 @@ def is_test_file(path: str) -> bool:
 
 
 def _is_of_speed(issue: Issue) -> bool:
-    return issue.stage is not Stage.CORRECTNESS and issue.severity < _WRONG_RESULT
+    return not taxonomy()[issue.id].is_fault
 
 
 class _Tests:

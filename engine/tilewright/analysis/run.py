@@ -8,9 +8,9 @@ from tilewright.analysis.code_of_tests import weighed
 from tilewright.analysis.detectors import Detector, Scope, is_for, registered, scope_of
 from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.host_graph.wrappers import calling_functions
-from tilewright.analysis.idle_kernels import weighed_by_use
 from tilewright.analysis.issue_cache import Found, IssueCache, Surroundings
 from tilewright.analysis.model import AnalysisContext, Finding, Issue
+from tilewright.analysis.severities import with_severities
 from tilewright.analysis.suppression import visible_issues
 from tilewright.knowledge.base import taxonomy
 from tilewright.source.host_reads import host_reads
@@ -43,8 +43,8 @@ def analyze(
         issues += _found_in_host(host, module, context, around)
     # A helper that several kernels call is followed from each of them.
     unique = {(issue.range, issue.id, issue.message): issue for issue in reversed(issues)}
-    used = weighed_by_use(module, (unique[place] for place in sorted(unique)))
-    ordered = weighed(module, used)
+    found = with_severities(module, context, (unique[place] for place in sorted(unique)))
+    ordered = weighed(module, found)
     return tuple(ordered) if suppressed else visible_issues(module, ordered)
 
 

@@ -59,7 +59,7 @@ class Checked:
 
     def with_issues(self, found: Iterable[Issue], rules: Rules) -> "Checked":
         """With what else was found, as far as the project wants to hear of it."""
-        more = _told((issue for issue in found if issue.id in rules.issues), self.cells)
+        more = _with_cell_lines((issue for issue in found if issue.id in rules.issues), self.cells)
         merged = sorted((*self.issues, *more), key=lambda i: (i.range, i.id, i.message))
         return replace(self, issues=tuple(merged))
 
@@ -86,10 +86,10 @@ def check_text(
         triton_version=context.triton_version or rules.triton,
     )
     found = (i for i in analyze(module, context, once=once) if i.id in rules.issues)
-    return Checked(module, _told(found, cells), notices(module), context, cells)
+    return Checked(module, _with_cell_lines(found, cells), notices(module), context, cells)
 
 
-def _told(issues: Iterable[Issue], cells: CellMap | None) -> tuple[Issue, ...]:
+def _with_cell_lines(issues: Iterable[Issue], cells: CellMap | None) -> tuple[Issue, ...]:
     """Issues whose messages count lines as a reader of the file does."""
     if cells is None:
         return tuple(issues)

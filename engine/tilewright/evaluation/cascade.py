@@ -7,6 +7,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from tilewright.analysis import AnalysisContext, Issue, analyze
+from tilewright.analysis.severities import ADVICE
 from tilewright.devices.model import is_neuron_target
 from tilewright.evaluation.compile_step import check_compile
 from tilewright.evaluation.constraints import constraint_violations
@@ -332,8 +333,8 @@ def certain_faults(
 
 
 def _certain(module: Module, context: AnalysisContext) -> Iterator[Issue]:
-    """Issues that are faults for sure; one that is less severe than its kind is advice."""
+    """Issues that are faults for sure; advice is none."""
     types = taxonomy()
     for one in analyze(module, context, suppressed=True):
-        if types[one.id].certain and one.severity >= types[one.id].severity:
+        if types[one.id].certain and one.severity > ADVICE:
             yield one

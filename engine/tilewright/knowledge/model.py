@@ -14,6 +14,7 @@ UNMEASURED = "unmeasured"
 VERSIONS = r"^(any|(<|<=|>|>=|==)\d+\.\d+(,(<|<=|>|>=|==)\d+\.\d+)*)$"
 _STRICT = ConfigDict(extra="forbid")
 _Text = Annotated[str, Field(min_length=1)]
+_WRONG_RESULT = 5
 _Severity = Annotated[int, Field(ge=1, le=5)]
 _Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Language = Literal["triton", "nki"]
@@ -130,6 +131,11 @@ class IssueType:
     detector: bool = False
     tier: Literal["source", "compiled"] = "source"
     certain: bool = False
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it says that a kernel is wrong or fails, and not only that it is slow."""
+        return self.stage is Stage.CORRECTNESS or self.severity == _WRONG_RESULT
 
 
 @dataclass(frozen=True)

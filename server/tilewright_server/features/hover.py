@@ -54,7 +54,7 @@ def _issue_card(
     server: TilewrightServer, snapshot: Snapshot, analysis: Analysis, issue: Issue
 ) -> Card:
     ready, blocked = _fixes(server, snapshot, analysis, issue)
-    message = snapshot.said(issue.message, issue.range.line)
+    message = snapshot.with_own_lines(issue.message, issue.range.line)
     return hovers.issue_card(
         replace(issue, message=message),
         server.engine.issue_type(issue.id),

@@ -9,7 +9,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.source.model import Kernel, Launch, Module
 
-_ADVICE = 2
+_ADVICE = 1
 _ENDS = ("_pointer", "_ptr", "_tensor")
 
 

@@ -13,6 +13,7 @@ from tilewright.analysis.detectors.correctness.reach import (
     reach_of,
 )
 from tilewright.analysis.detectors.correctness.stated_shapes import rounded_down
+from tilewright.analysis.detectors.correctness.tuning import may_be_prepared
 from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -30,7 +31,7 @@ _ACCUMULATES = frozenset(TL + f"atomic_{n}" for n in ("add", "max", "min", "and"
 def atomic_needs_zeroed_output(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """Atomics that add to what torch.empty left there."""
     launches = module.launches_of(kernel.name)
-    if not launches or module.lookup.says("pre_hook") or flow.may_write_unknown:
+    if not launches or may_be_prepared(module) or flow.may_write_unknown:
         return
     for parameter, name in _accumulated(module, kernel, flow).items():
         for launch in launches:
@@ -131,7 +132,7 @@ def _only_looks(statement: ast.stmt, name: ast.Name) -> bool:
 def uninitialized_read(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A load of what torch.empty left in a buffer, before anything is written to it."""
     launches = module.launches_of(kernel.name)
-    if not launches or module.lookup.says("pre_hook") or flow.may_write_unknown:
+    if not launches or may_be_prepared(module) or flow.may_write_unknown:
         return
     seen: set[str] = set()
     for load in _first_reads(kernel, flow):

@@ -21,7 +21,7 @@ _ALWAYS_PASSED = {"num_warps": "4", "num_stages": "3", "num_ctas": "1"}
 def autotune_missing_restore(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A tensor updated in place by every run of the tuner."""
     autotune = kernel.autotune
-    if autotune is None or not _tunes(autotune) or module.lookup.says("pre_hook"):
+    if autotune is None or not _tunes(autotune) or may_be_prepared(module):
         return
     if autotune.restore_value is None or autotune.reset_to_zero is None:
         return
@@ -43,6 +43,11 @@ def autotune_missing_restore(module: Module, kernel: Kernel, flow: Flow) -> Repo
                 Related("tuned here", tuned_at(module, kernel)),
             )
             yield store.node, text, places
+
+
+def may_be_prepared(module: Module) -> bool:
+    """Whether the file has hooks that run before a kernel does, of the tuner or of each launch."""
+    return module.lookup.says("pre_hook") or module.lookup.says("pre_run_hook")
 
 
 def _is_passed_before(module: Module, kernel: Kernel, base: str, load: ast.Call) -> bool:

@@ -1,0 +1,85 @@
+"""How severe a report is, by what is known of the kernel's launches.
+
+What goes wrong at some sizes only is less certain where no captured launch shows the sizes: others
+may be excluded where no text of the file says so. In a kernel that nothing mentions, in a file that
+launches others, what depends on launches is advice, and so is what is slow: it may be left over.
+And a kernel that reads an undefined name does not compile: which program stores where, with that
+name for a constant, is nothing to report.
+"""
+
+import ast
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
+from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.knowledge.base import taxonomy
+from tilewright.source.model import Module
+from tilewright.source.node_memo import per_text
+
+ADVICE = 2
+POSSIBLE = 3
+_OF_PROGRAMS = frozenset({"race_on_store", "grid_axis_unused"})
+_OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
+OF_LAUNCHES = DEPENDS_ON_LAUNCH | _OF_TUNER
+OF_SIZES = frozenset(
+    {
+        "atomic_without_mask",
+        "columns_left_out",
+        "empty_row_nan",
+        "mask_wrong_axis",
+        "missing_boundary_check",
+        "neutral_element",
+        "output_not_fully_written",
+        "undefined_other",
+    }
+)
+"""Faults that some sizes show, such as a row that ends within a block."""
+
+
+def with_severities(
+    module: Module, context: AnalysisContext, issues: Iterable[Issue]
+) -> list[Issue]:
+    """Issues without those that an undefined name leads to, each as severe as is known."""
+    found = list(issues)
+    unset = {issue.kernel for issue in found if issue.id == "undefined_name"} - {None}
+    kept = [one for one in found if one.id not in _OF_PROGRAMS or one.kernel not in unset]
+    asked = {one.kernel for one in kept if one.kernel is not None and _hangs_on_use(one)}
+    unused = {name for name in asked if not _is_used(module, name)}
+    captured = {launch.kernel for launch in context.launches}
+    return [_limited(one, one.kernel in unused, one.kernel in captured) for one in kept]
+
+
+def _limited(issue: Issue, is_unused: bool, is_captured: bool) -> Issue:
+    limit = issue.severity
+    if is_unused and _hangs_on_use(issue):
+        limit = ADVICE
+    elif issue.id in OF_SIZES and not is_captured:
+        limit = POSSIBLE
+    return replace(issue, severity=limit) if limit < issue.severity else issue
+
+
+def _hangs_on_use(issue: Issue) -> bool:
+    """Whether more than advice is said that matters only where the kernel is launched."""
+    is_fault = taxonomy()[issue.id].is_fault
+    return issue.severity > ADVICE and (not is_fault or issue.id in OF_LAUNCHES)
+
+
+def _is_used(module: Module, name: str) -> bool:
+    """Whether a file mentions a kernel outside of it, or may be a library of kernels alone."""
+    if not module.launches or module.has_launches(name):
+        return True
+    own = {id(kernel.node) for kernel in module.lookup.named.get(name, ())}
+    return any(
+        name in _names_in(statement) for statement in module.tree.body if id(statement) not in own
+    )
+
+
+@per_text
+def _names_in(statement: ast.stmt) -> frozenset[str]:
+    """The names that a statement reads, and its strings: those of ``__all__`` count as well."""
+    return frozenset(
+        node.id if isinstance(node, ast.Name) else str(node.value)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name | ast.Constant)
+    )
