@@ -23,6 +23,8 @@ HEDGED = {
         "suboptimal_tile_size",
         "device_host_sync",
         "redundant_computation",
+        "gemm_simplification",
+        "dtype_precision",
     ),
 }
 """Issues with reports that rest on what other lines do, or that say that less is lost."""

@@ -17,7 +17,7 @@ _FILES = 16
 # Detectors ask whether a file says these anywhere, or a name in quotes.
 _PHRASES = (
     *("globals()", "exec(", "sys.modules[", "import *", "pre_hook", "pre_run_hook", "post_hook"),
-    *("float64", "double", "ALLOW_NON_CONSTEXPR_GLOBALS", "triton.__version__"),
+    *("float64", "double", "int8", "ALLOW_NON_CONSTEXPR_GLOBALS", "triton.__version__"),
     *WIDENED_IDS,
     WIDE_ANNOTATION,
 )

@@ -22,6 +22,7 @@ _DEFAULT_WARPS = 4
 _ADVICE = 2
 """Of tiles that are long but stay in registers, and of short ones that one program alone has."""
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "reduce", "cumsum", "argmax"))
+_MADE = tuple(TL + name for name in ("zeros", "full"))
 _MOST_ATOMICS = 8
 """Elements a thread from which on a tile of 128 was four times faster (NVIDIA/Megatron-LM#6334)."""
 
@@ -123,10 +124,12 @@ def _misfit(size: int, warps: int, width: int, is_plain: bool) -> str | None:
 
 
 def _elements(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> int | None:
-    """Elements of the largest tile that is loaded or stored, where the launch states them all."""
+    """Elements of the largest tile that is moved or filled, where the launch states them all."""
     numbers = Numbers(stated_arguments(module, kernel, launch))
     tiles = tiles_of(module, kernel)
-    sizes = [_size(tiles.facts_of(access.pointer).shape, numbers) for access in flow.accesses]
+    made = [value for _, value, _ in flow.calls(*_MADE)]
+    values = [*(access.pointer for access in flow.accesses), *made]
+    sizes = [_size(tiles.facts_of(value).shape, numbers) for value in values]
     known = [size for size in sizes if size is not None]
     return max(known) if known and len(known) == len(sizes) and max(known) > 1 else None
 

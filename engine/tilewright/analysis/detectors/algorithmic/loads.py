@@ -8,6 +8,7 @@ from tilewright.analysis.detectors.algorithmic.one_tensor import is_equal_under,
 from tilewright.analysis.detectors.algorithmic.random_streams import dropped_numbers
 from tilewright.analysis.detectors.block_pointers import is_block_pointer
 from tilewright.analysis.detectors.common import (
+    TL,
     first_line,
     loads_in,
     loop_span,
@@ -33,6 +34,8 @@ def loop_invariant_code(module: Module, kernel: Kernel, flow: Flow) -> Reports:
         loop = flow.loops[access.loops[-1]]
         if isinstance(loop.node, ast.While) or access.branches != loop.branches:
             continue
+        if _strides_over_programs(loop):
+            continue
         if not _is_invariant(access, loop.number) or not _writes_inside(flow, loop):
             continue
         bases = {access.base} | {pointer_base(v.operands[0]) for v in _address_loads(access)}
@@ -44,6 +47,11 @@ def loop_invariant_code(module: Module, kernel: Kernel, flow: Flow) -> Reports:
             "elsewhere."
         )
         yield access.node, text, (Related("the loop", first_line(module, loop.node)),)
+
+
+def _strides_over_programs(loop: Loop) -> bool:
+    """Whether a loop shares its turns among the programs: with one for each, it has one turn."""
+    return loop.bounds is not None and loop.bounds[2].is_call(TL + "num_programs")
 
 
 def _accumulators(module: Module, context: AnalysisContext) -> Iterator[Finding]:

@@ -13,6 +13,8 @@ from tilewright.analysis.values import Value
 from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Module
 
+_ADVICE = 2
+_BYTES = "int8"
 _FP32 = ("torch.float32", "torch.float")
 
 
@@ -42,6 +44,8 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                 module.index.range_of(node),
                 _precision_message(found[0] if sure else None),
                 kernel.name,
+                # Their products want neither width.
+                severity=_ADVICE if not sure and module.lookup.says(_BYTES) else None,
             )
 
 
