@@ -12,6 +12,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, values_within
+from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Module
 
 _SUMS = (TL + "sum",)
@@ -144,16 +145,21 @@ def _leaves_lanes_out(module: Module, kernel: Kernel, term: Value) -> bool:
             return False
         if extents[0].op == "const" and bound.op == "const":
             return False
-        return not _are_one_argument(module, kernel, extents[0], bound)
+        return not _is_filled(module, kernel, extents[0], bound)
     return False
 
 
-def _are_one_argument(module: Module, kernel: Kernel, one: Value, two: Value) -> bool:
-    """Whether some launch passes the same for both parameters."""
+def _is_filled(module: Module, kernel: Kernel, block: Value, bound: Value) -> bool:
+    """Whether some launch passes the bound for the block too, or the lesser of it and another."""
     for launch in module.launches_of(kernel.name):
-        first = launch.arguments.get(str(one.detail))
-        second = launch.arguments.get(str(two.detail))
-        if first is not None and second is not None and ast.dump(first) == ast.dump(second):
+        given = launch.arguments.get(str(block.detail))
+        extent = launch.arguments.get(str(bound.detail))
+        if given is None or extent is None:
+            continue
+        length = resolve(module, launch, given)
+        is_least = isinstance(length, ast.Call) and ast.unparse(length.func) == "min"
+        least = length.args if isinstance(length, ast.Call) and is_least else []
+        if ast.dump(extent) in {ast.dump(node) for node in (given, *least)}:
             return True
     return False
 
