@@ -15,30 +15,24 @@ from reports import (
     sampled,
 )
 from reviewed import (
-    AUTHORS,
-    BLIND,
     CORRECTNESS,
-    DRAWN,
-    FOURTEEN,
-    FURTHER,
-    FURTHER_SMALL,
-    KEPT_BACK,
-    LAST_SMALL,
-    NEWER_SMALL,
-    NEWEST,
+    LISTS,
     PERFORMANCE,
-    SEEN,
-    SMALL,
-    TEN,
-    UNSEEN,
     Judgement,
+    Review,
     Verdict,
     judgements,
     read_reviews,
 )
 
+from tilewright.analysis.severities import ADVICE, POSSIBLE
 from tilewright.knowledge.base import taxonomy
 
+_WRONG = "the kernel is wrong"
+_AT_SIZES = "the kernel is wrong at some sizes"
+_SLOW = "the kernel could be faster"
+_ADVISED = "advice"
+_KINDS = (_WRONG, _AT_SIZES, _SLOW, _ADVISED)
 PAGE = Path(__file__).parents[2] / "docs" / "precision.md"
 _OPENING = """# Precision on published kernels
 
@@ -56,7 +50,7 @@ in the detectors: these are the rates of what is reported now.
 """
 _CORRECTNESS = """## The kernel is wrong
 
-Reports of the stage *correctness* and of severity 5. Every one is reviewed.
+Reports of faults, of all severities. Every one is reviewed.
 
 """
 _PERFORMANCE = """## The kernel could be faster
@@ -87,22 +81,6 @@ word for word. What is wrong in `newer_small_packages.yaml` is corrected but for
 `fourteen_packages.yaml` was looked at after that, by two readers in half of the repositories each.
 
 """
-_LISTS = (
-    ("`seen_packages.yaml`, before corrections", SEEN),
-    ("`ten_packages.yaml`, at first sight", TEN),
-    ("`blind_packages.yaml`, at first sight", BLIND),
-    ("`unseen_packages.yaml`, at first sight", UNSEEN),
-    ("`newest_packages.yaml`, at first sight", NEWEST),
-    ("`drawn_packages.yaml`, at first sight", DRAWN),
-    ("`kept_back_packages.yaml`, at first sight", KEPT_BACK),
-    ("`author_packages.yaml`, at first sight", AUTHORS),
-    ("`further_author_packages.yaml`, at first sight", FURTHER),
-    ("`small_packages.yaml`, before corrections", SMALL),
-    ("`further_small_packages.yaml`, at first sight", FURTHER_SMALL),
-    ("`last_small_packages.yaml`, at first sight", LAST_SMALL),
-    ("`newer_small_packages.yaml`, at first sight", NEWER_SMALL),
-    ("`fourteen_packages.yaml`, at first sight", FOURTEEN),
-)
 
 
 def page() -> str:
@@ -135,17 +113,24 @@ def _elsewhere() -> Iterator[Sequence[str]]:
     """One row for each list and kind of report."""
     yield ["list", "reports", "reviewed", *Verdict, "rate"]
     yield ["---", "---"] + ["---:"] * (len(Verdict) + 2)
-    for title, path in _LISTS:
-        of_kind = {True: Rate(), False: Rate()}
+    for path, when in LISTS:
+        of_kind = {kind: Rate() for kind in _KINDS}
         for review in read_reviews(path):
-            kind = taxonomy()[review.issue]
-            is_wrong = kind.is_fault
-            of_kind[is_wrong].verdicts[review.verdict] += len(review.reports)
-        for is_wrong, of in of_kind.items():
+            of_kind[_kind_of(review)].verdicts[review.verdict] += len(review.reports)
+        for kind, of in of_kind.items():
             if of.reviewed:
                 counts = [of.reviewed, *(of.verdicts[verdict] for verdict in Verdict)]
-                what = "the kernel is wrong" if is_wrong else "the kernel could be faster"
-                yield [title, what, *map(str, counts), f"{of.right:.1%}"]
+                yield [f"`{path.name}`, {when}", kind, *map(str, counts), f"{of.right:.1%}"]
+
+
+def _kind_of(review: Review) -> str:
+    """What the reports of a review say. A list without severities has no more than two kinds."""
+    is_fault = taxonomy()[review.issue].is_fault
+    if review.severity is not None and review.severity <= ADVICE:
+        return _ADVISED
+    if review.severity == POSSIBLE and is_fault:
+        return _AT_SIZES
+    return _WRONG if is_fault else _SLOW
 
 
 def _table(found: Sequence[Found], judged: Mapping[Report, Judgement]) -> str:

@@ -15,20 +15,24 @@ from reports import Report
 FOLDER = Path(__file__).parent
 CORRECTNESS = FOLDER / "correctness.yaml"
 PERFORMANCE = FOLDER / "performance.yaml"
-SEEN = FOLDER / "seen_packages.yaml"
-TEN = FOLDER / "ten_packages.yaml"
-BLIND = FOLDER / "blind_packages.yaml"
-UNSEEN = FOLDER / "unseen_packages.yaml"
-NEWEST = FOLDER / "newest_packages.yaml"
-DRAWN = FOLDER / "drawn_packages.yaml"
-KEPT_BACK = FOLDER / "kept_back_packages.yaml"
-AUTHORS = FOLDER / "author_packages.yaml"
-FURTHER = FOLDER / "further_author_packages.yaml"
-SMALL = FOLDER / "small_packages.yaml"
-FURTHER_SMALL = FOLDER / "further_small_packages.yaml"
-LAST_SMALL = FOLDER / "last_small_packages.yaml"
-NEWER_SMALL = FOLDER / "newer_small_packages.yaml"
-FOURTEEN = FOLDER / "fourteen_packages.yaml"
+LISTS = (
+    (FOLDER / "seen_packages.yaml", "before corrections"),
+    (FOLDER / "ten_packages.yaml", "at first sight"),
+    (FOLDER / "blind_packages.yaml", "at first sight"),
+    (FOLDER / "unseen_packages.yaml", "at first sight"),
+    (FOLDER / "newest_packages.yaml", "at first sight"),
+    (FOLDER / "drawn_packages.yaml", "at first sight"),
+    (FOLDER / "kept_back_packages.yaml", "at first sight"),
+    (FOLDER / "author_packages.yaml", "at first sight"),
+    (FOLDER / "further_author_packages.yaml", "at first sight"),
+    (FOLDER / "small_packages.yaml", "before corrections"),
+    (FOLDER / "further_small_packages.yaml", "at first sight"),
+    (FOLDER / "last_small_packages.yaml", "at first sight"),
+    (FOLDER / "newer_small_packages.yaml", "at first sight"),
+    (FOLDER / "fourteen_packages.yaml", "at first sight"),
+    (FOLDER / "lettered_packages.yaml", "before corrections"),
+)
+"""Reports on other repositories, read by hand, in the order in which they were read."""
 
 
 class Verdict(StrEnum):
@@ -55,9 +59,13 @@ class Place(_Strict):
 
 
 class Review(_Strict):
-    """One judgement, its reason in a sentence, and the reports it is about."""
+    """One judgement, its reason in a sentence, and the reports it is about.
+
+    ``severity`` is that of the reports, where the list keeps it.
+    """
 
     issue: str
+    severity: int | None = Field(default=None, ge=1, le=5)
     verdict: Verdict
     reason: str = Field(min_length=20)
     reports: tuple[Place, ...] = Field(min_length=1)

@@ -9,22 +9,9 @@ from pydantic import ValidationError
 from rates import rate
 from reports import AT_LEAST_OF_EACH, SAMPLED, Found, Report, about_correctness, found_in, sampled
 from reviewed import (
-    AUTHORS,
-    BLIND,
     CORRECTNESS,
-    DRAWN,
-    FOURTEEN,
-    FURTHER,
-    FURTHER_SMALL,
-    KEPT_BACK,
-    LAST_SMALL,
-    NEWER_SMALL,
-    NEWEST,
+    LISTS,
     PERFORMANCE,
-    SEEN,
-    SMALL,
-    TEN,
-    UNSEEN,
     Judgement,
     ReviewedTwiceError,
     Verdict,
@@ -91,7 +78,7 @@ def test_a_report_judged_twice_is_refused(tmp_path: Path) -> None:
         {"reason": "no"},
         {"reports": []},
         {"reports": [{**PLACE, "at": "corpus/ops/add.py"}]},
-        {"severity": 5},
+        {"severity": 6},
     ],
 )
 def test_a_malformed_review_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
@@ -99,26 +86,7 @@ def test_a_malformed_review_is_refused(tmp_path: Path, change: dict[str, object]
         read_reviews(written(tmp_path, {**review(PLACE), **change}))
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        SEEN,
-        TEN,
-        BLIND,
-        UNSEEN,
-        NEWEST,
-        DRAWN,
-        KEPT_BACK,
-        AUTHORS,
-        FURTHER,
-        SMALL,
-        FURTHER_SMALL,
-        LAST_SMALL,
-        NEWER_SMALL,
-        FOURTEEN,
-    ],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("path", [path for path, _ in LISTS], ids=lambda path: path.stem)
 def test_lists_of_other_repositories_judge_each_report_once(path: Path) -> None:
     judged = judgements(read_reviews(path))
     assert len(judged) > 30
