@@ -165,4 +165,6 @@ def _split(config: Config, parameters: frozenset[str]) -> Config:
     """Compiler options may be written among the values: what no parameter takes is one."""
     values = {k: v for k, v in config.values.items() if k in parameters}
     extra = {k: v for k, v in config.values.items() if k not in parameters}
-    return Config(values, {**extra, **config.options}, config.range, config.has_hook)
+    # ``Config.all_kwargs`` writes its own over these, the defaults where none is given.
+    lost = tuple(name for name in _DEFAULT_OPTIONS if extra.pop(name, config) is not config)
+    return Config(values, {**extra, **config.options}, config.range, config.has_hook, lost)

@@ -53,14 +53,16 @@ class Parameter:
 class Config:
     """One ``triton.Config``; a value is None where the source does not state a literal.
 
-    ``values`` holds the kernel's constexprs, ``options`` num_warps, num_stages and
-    other compiler options, whichever way they were written.
+    ``values`` holds the kernel's constexprs, ``options`` num_warps, num_stages and other compiler
+    options, whichever way they were written. ``overwritten`` names those that stand among the
+    values, where Triton writes its own over them.
     """
 
     values: Mapping[str, int | float | bool | str | None]
     options: Mapping[str, int | float | bool | str | None]
     range: Range
     has_hook: bool = False
+    overwritten: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

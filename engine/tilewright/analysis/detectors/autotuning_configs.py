@@ -50,7 +50,14 @@ def _wasted(
     configs: Sequence[Config],
     context: AnalysisContext,
 ) -> Iterator[tuple[str, list[Config]]]:
-    yield "repeat an earlier one", _repeated(configs)
+    lost = [config for config in configs if config.overwritten]
+    names = sorted({name for config in lost for name in config.overwritten})
+    yield (
+        f"write {' and '.join(names)} among the kernel's parameters, where Config writes its own "
+        "over it, by default 4 warps and 3 stages: give it as a keyword of Config",
+        lost,
+    )
+    yield "repeat an earlier one", _repeated([c for c in configs if not c.overwritten])
     yield (
         "set a num_warps that is no power of two and cannot run",
         [c for c in configs if _is_odd(c.options.get("num_warps"))],
