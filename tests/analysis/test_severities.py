@@ -67,3 +67,12 @@ def test_which_program_stores_is_not_known_without_a_name() -> None:
     misspelt = _SUMS.format(first="rows")
     assert _found(misspelt, "undefined_name")
     assert not _found(misspelt, "race_on_store")
+
+
+@pytest.mark.parametrize(("more", "severity"), [("", 3), ("USED = kept", 5)])
+def test_what_does_not_compile_is_possible_in_a_kernel_without_a_use(
+    more: str, severity: int
+) -> None:
+    text = _TEXT.replace("other=0.0))", "other=0.0) + missing)")
+    (issue,) = _found(f"{text}{more}\n", "undefined_name")
+    assert issue.severity == severity

@@ -2,7 +2,8 @@
 
 What goes wrong at some sizes only is less certain where no captured launch shows the sizes: others
 may be excluded where no text of the file says so. In a kernel that nothing mentions, in a file that
-launches others, what depends on launches is advice, and so is what is slow: it may be left over.
+launches others, what depends on launches is advice, and so is what is slow: it may be left over, so
+that other faults are no more than possible too.
 And a kernel that reads an undefined name does not compile: which program stores where, with that
 name for a constant, is nothing to report.
 """
@@ -21,6 +22,9 @@ ADVICE = 2
 POSSIBLE = 3
 _OF_PROGRAMS = frozenset({"race_on_store", "grid_axis_unused"})
 _OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
+_OF_COMPILER = frozenset({"shape_not_constexpr", "global_not_constexpr", "unsupported_syntax"})
+_INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
+"""A file that names one may run its kernels in Python, which takes what the compiler refuses."""
 OF_LAUNCHES = DEPENDS_ON_LAUNCH | _OF_TUNER
 OF_SIZES = frozenset(
     {
@@ -44,25 +48,27 @@ def with_severities(
     found = list(issues)
     unset = {issue.kernel for issue in found if issue.id == "undefined_name"} - {None}
     kept = [one for one in found if one.id not in _OF_PROGRAMS or one.kernel not in unset]
-    asked = {one.kernel for one in kept if one.kernel is not None and _hangs_on_use(one)}
+    asked = {one.kernel for one in kept if one.kernel is not None and one.severity > ADVICE}
     unused = {name for name in asked if not _is_used(module, name)}
+    less = _OF_COMPILER if any(map(module.lookup.says, _INTERPRETERS)) else frozenset()
     captured = {launch.kernel for launch in context.launches}
-    return [_limited(one, one.kernel in unused, one.kernel in captured) for one in kept]
+    return [
+        _limited(one, one.id in less, one.kernel in unused, one.kernel in captured) for one in kept
+    ]
 
 
-def _limited(issue: Issue, is_unused: bool, is_captured: bool) -> Issue:
+def _limited(issue: Issue, is_interpreted: bool, is_unused: bool, is_captured: bool) -> Issue:
     limit = issue.severity
-    if is_unused and _hangs_on_use(issue):
+    if is_interpreted or (is_unused and _hangs_on_use(issue)):
         limit = ADVICE
-    elif issue.id in OF_SIZES and not is_captured:
+    elif is_unused or (issue.id in OF_SIZES and not is_captured):
         limit = POSSIBLE
     return replace(issue, severity=limit) if limit < issue.severity else issue
 
 
 def _hangs_on_use(issue: Issue) -> bool:
-    """Whether more than advice is said that matters only where the kernel is launched."""
-    is_fault = taxonomy()[issue.id].is_fault
-    return issue.severity > ADVICE and (not is_fault or issue.id in OF_LAUNCHES)
+    """Whether what is said matters only where the kernel is launched."""
+    return issue.id in OF_LAUNCHES or not taxonomy()[issue.id].is_fault
 
 
 def _is_used(module: Module, name: str) -> bool:

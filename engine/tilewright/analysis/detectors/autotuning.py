@@ -21,7 +21,7 @@ from tilewright.analysis.detectors.varying_sizes import is_count_of_a_batch
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import ONE, tiles_of
-from tilewright.analysis.values import Flow, Value, walk
+from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.constants import ORDER
 from tilewright.source.host import resolve
 from tilewright.source.model import Autotune, Config, Kernel, Launch, Module
@@ -188,7 +188,7 @@ def autotune_key_missing(module: Module, context: AnalysisContext) -> Iterator[F
                 what,
                 kernel.name,
                 # To tune once for elements, or for sequences of all lengths, is a choice.
-                severity=2 if is_count else None,
+                severity=1 if is_count else None,
             )
 
 
@@ -311,13 +311,14 @@ def _covered(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> set[
     """Blocks of which a launch counts programs by a number that none of them is below."""
     configs = (kernel.autotune.configs if kernel.autotune else None) or ()
     of_axis = program_blocks(flow)
+    others = _varying(kernel.autotune) - set(of_axis.values())
     found = set()
     for axis, call, arguments in rounded_up(module, launch):
-        name = of_axis.get(axis)
         counted = divisor_number(module, launch, call.args[1], arguments, Numbers({}))
-        sizes = [config.values.get(name) for config in configs] if name else []
-        if name and counted and all(isinstance(s, int) and counted <= s for s in sizes):
-            found.add(name)
+        for name in {of_axis[axis]} if axis in of_axis else others:
+            sizes = [config.values.get(name) for config in configs]
+            if counted and all(isinstance(s, int) and counted <= s for s in sizes):
+                found.add(name)
     return found
 
 
@@ -374,6 +375,8 @@ def autotune_missing_reset(module: Module, kernel: Kernel, flow: Flow) -> Report
     for access in flow.writes:
         if access.kind != "atomic" or access.base is None or access.base in safe:
             continue
+        if _is_stored_before(flow, access):
+            continue
         is_added = module.names.is_call(access.node, TL + "atomic_add")
         if is_added and is_compiled(kernel, access.node, autotune.configs):
             safe.add(access.base)
@@ -382,6 +385,17 @@ def autotune_missing_reset(module: Module, kernel: Kernel, flow: Flow) -> Report
                 f"{access.base}: the first result is wrong without reset_to_zero."
             )
             yield access.node, text, (Related("tuned here", tuned_at(module, kernel)),)
+
+
+def _is_stored_before(flow: Flow, added: Access) -> bool:
+    """Whether each run writes plainly, above an atomic and always, what it then adds to."""
+    return any(
+        store.kind == "store"
+        and store.base == added.base
+        and store.order < added.order
+        and not store.branches
+        for store in flow.writes
+    )
 
 
 def is_compiled(kernel: Kernel, node: ast.AST, configs: Sequence[Config] | None) -> bool:

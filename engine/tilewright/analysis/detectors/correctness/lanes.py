@@ -5,15 +5,17 @@ from collections.abc import Iterable, Iterator
 
 from tilewright.analysis.detectors.block_pointers import is_block_pointer
 from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
-from tilewright.analysis.detectors.correctness.masks import keeps_all, terms
+from tilewright.analysis.detectors.correctness.masks import keeps_all, terms, upper_bounds
 from tilewright.analysis.detectors.correctness.whole_rows import leaves_out_whole_rows
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.python_syntax import descendants
+from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Module
 
+_ADVICE = 2
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin"))
 
 
@@ -36,12 +38,13 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
                     used.setdefault(load, node)
         for load, user in used.items():
             access = by_result.get(load)
-            if access is not None and _leaves_out_lanes(access, flow):
+            if access is not None and _leaves_out_lanes(module, kernel, access, flow):
                 yield Finding(
                     module.index.range_of(access.node),
                     "Lanes that the mask leaves out hold undefined values, and they enter "
                     f"{source_of(module, user.func)} on line {user.lineno}; give other=.",
                     kernel.name,
+                    severity=_ADVICE if _meets_zeros(flow, load) else None,
                 )
         for load, addressed in _addressing(module, flow):
             access = by_result.get(load)
@@ -56,16 +59,83 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
                 )
 
 
-def _leaves_out_lanes(access: Access, flow: Flow) -> bool:
+def _meets_zeros(flow: Flow, load: Value) -> bool:
+    """Whether each use of a load is a product with what is zero in the lanes it leaves out.
+
+    Only an infinity or a NaN that happens to be in a register would come through.
+    """
+    mask = load.keyword("mask")
+    users = {
+        value
+        for value in flow.values.values()
+        if value.op not in ("cast", "expand") and load in map(_bare, value.operands)
+    }
+    return bool(users) and all(
+        user.is_binary("Mult")
+        and any(_is_zeroed(one, mask) for one in user.operands if _bare(one) is not load)
+        for user in users
+    )
+
+
+def _is_zeroed(value: Value, mask: Value | None) -> bool:
+    """Whether a tile holds zeros where a mask is false."""
+    value = _bare(value)
+    if value.op == "load":
+        other = value.keyword("other")
+        return value.keyword("mask") is mask and other is not None and other.is_const(0)
+    if value.is_call(TL + "where") and len(value.positional) == 3:
+        return value.positional[0] is mask and value.positional[2].is_const(0)
+    return value.is_binary("Mult") and any(_is_zeroed(one, mask) for one in value.operands)
+
+
+def _bare(value: Value) -> Value:
+    while value.op in ("cast", "expand") and value.operands:
+        value = value.operands[0]
+    return value
+
+
+def _leaves_out_lanes(module: Module, kernel: Kernel, access: Access, flow: Flow) -> bool:
     """Whether a load has a mask that may leave out lanes, and nothing to fill them with."""
     if is_block_pointer(access.pointer):  # which takes neither
         return False
-    return access.mask is not None and access.other is None and not _is_full(access.mask, flow)
+    return (
+        access.mask is not None
+        and access.other is None
+        and not _is_full(module, kernel, access.mask, flow)
+    )
 
 
-def _is_full(mask: Value, flow: Flow) -> bool:
+def _is_full(module: Module, kernel: Kernel, mask: Value, flow: Flow) -> bool:
     """Whether no condition of a mask leaves out a lane."""
-    return all(keeps_all(term) or _ends_with_loop(term, flow) for term in terms(mask))
+    return all(
+        keeps_all(term) or _ends_with_loop(term, flow) or _is_length(module, kernel, term)
+        for term in terms(mask)
+    )
+
+
+def _is_length(module: Module, kernel: Kernel, mask: Value) -> bool:
+    """Whether a mask compares a block's lanes with what launches pass for its length too."""
+    return any(
+        lanes.op == "arange"
+        and lanes.operands[0].is_const(0)
+        and is_filled(module, kernel, lanes.operands[1], bound)
+        for lanes, bound in upper_bounds(mask)
+    )
+
+
+def is_filled(module: Module, kernel: Kernel, block: Value, bound: Value) -> bool:
+    """Whether some launch passes the bound for the block too, or the lesser of it and another."""
+    for launch in module.launches_of(kernel.name):
+        given = launch.arguments.get(str(block.detail))
+        extent = launch.arguments.get(str(bound.detail))
+        if given is None or extent is None:
+            continue
+        length = resolve(module, launch, given)
+        is_least = isinstance(length, ast.Call) and ast.unparse(length.func) == "min"
+        least = length.args if isinstance(length, ast.Call) and is_least else []
+        if ast.dump(extent) in {ast.dump(node) for node in (given, length, *least)}:
+            return True
+    return False
 
 
 def _ends_with_loop(mask: Value, flow: Flow) -> bool:

@@ -6,13 +6,12 @@ from enum import Enum
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.correctness.divisibility import states_divisibility
-from tilewright.analysis.detectors.correctness.lanes import masking_terms, reduced_axis
+from tilewright.analysis.detectors.correctness.lanes import is_filled, masking_terms, reduced_axis
 from tilewright.analysis.detectors.correctness.masks import is_sum, terms, unexpanded, upper_bounds
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, values_within
-from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Module
 
 _SUMS = (TL + "sum",)
@@ -145,22 +144,7 @@ def _leaves_lanes_out(module: Module, kernel: Kernel, term: Value) -> bool:
             return False
         if extents[0].op == "const" and bound.op == "const":
             return False
-        return not _is_filled(module, kernel, extents[0], bound)
-    return False
-
-
-def _is_filled(module: Module, kernel: Kernel, block: Value, bound: Value) -> bool:
-    """Whether some launch passes the bound for the block too, or the lesser of it and another."""
-    for launch in module.launches_of(kernel.name):
-        given = launch.arguments.get(str(block.detail))
-        extent = launch.arguments.get(str(bound.detail))
-        if given is None or extent is None:
-            continue
-        length = resolve(module, launch, given)
-        is_least = isinstance(length, ast.Call) and ast.unparse(length.func) == "min"
-        least = length.args if isinstance(length, ast.Call) and is_least else []
-        if ast.dump(extent) in {ast.dump(node) for node in (given, *least)}:
-            return True
+        return not is_filled(module, kernel, extents[0], bound)
     return False
 
 
