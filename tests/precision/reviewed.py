@@ -31,6 +31,7 @@ LISTS = (
     (FOLDER / "newer_small_packages.yaml", "at first sight"),
     (FOLDER / "fourteen_packages.yaml", "at first sight"),
     (FOLDER / "lettered_packages.yaml", "before corrections"),
+    (FOLDER / "varied_packages.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 
