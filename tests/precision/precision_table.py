@@ -68,7 +68,9 @@ repositories these are and how the reports were drawn. The lists from `lettered_
 keep the severity of each report: *wrong* are faults of severity 4 and 5, *wrong at some sizes*
 faults of severity 3, *faster* what else has 3 and more, and *advice* all below. Reports that turned
 out right in less than nine of ten are advice since, unless what was wrong in them could be told
-from the text; what is written below on earlier lists is older than that. What was found wrong in the first two was
+from the text; what is written below on earlier lists is older than that.
+
+What was found wrong in the first two was
 corrected in the detectors before the third was looked at, and what is in the third and those after
 it was reported at first sight. What was found wrong in `drawn_packages.yaml` was corrected before
 `kept_back_packages.yaml`, the other half of the same repositories, was looked at; 8 of its 9 wrong

@@ -33,12 +33,14 @@ class Jitted:
         decorators: outermost first, those applied by an assignment before those above the
             ``def``; a name of a module-level ``dec = triton.autotune(...)`` is that call.
         aliases: other module-level names of the kernel.
+        plain: whether its own name is that of a kernel without what an assignment applies.
     """
 
     function: Function
     language: Language
     decorators: tuple[ast.expr, ...]
     aliases: tuple[str, ...] = ()
+    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Decorators:
                 outside = outside or around
         if language is None:
             return None
-        return Jitted(function, language, (*outside, *above), tuple(aliases))
+        is_plain = self._language(above) is not None and bool(outside) and bool(aliases)
+        return Jitted(function, language, (*outside, *above), tuple(aliases), is_plain)
 
     def _resolved_constant(self, node: ast.expr) -> ast.expr:
         for _ in range(4):
@@ -166,7 +169,12 @@ def make_kernel(
         noinline=_is_true(_keyword(jit, "noinline")),
         other_decorators=tuple(name for name in dotted if name not in known),
         aliases=jitted.aliases,
+        tuned_as=jitted.aliases if jitted.plain and not _is_tuned_above(jitted, names) else (),
     )
+
+
+def _is_tuned_above(jitted: Jitted, names: Names) -> bool:
+    return any(names.is_call(node, AUTOTUNE) for node in jitted.function.node.decorator_list)
 
 
 def moved_kernel(kernel: Kernel, node: ast.FunctionDef, lines: int) -> Kernel | None:

@@ -92,6 +92,8 @@ class Kernel:
         other_decorators: those that are not the language's own, by dotted name: they may
             tune, wrap or launch the kernel in ways unknown here.
         aliases: other module-level names of it, as in ``fast = triton.jit(slow)``.
+        tuned_as: the names that an autotuner has, where the kernel's own has none, as in
+            ``tuned = triton.autotune(...)(plain)``.
     """
 
     name: str
@@ -112,6 +114,7 @@ class Kernel:
     noinline: bool = False
     other_decorators: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    tuned_as: tuple[str, ...] = ()
 
     def parameter(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)

@@ -8,6 +8,7 @@ from tilewright.analysis.detectors.common import (
     decorators_known,
     stated_arguments,
     triton_kernels,
+    tuned_launches,
 )
 from tilewright.analysis.detectors.correctness.grids import (
     divisor_number,
@@ -148,7 +149,7 @@ def autotune_duplicate_params(module: Module, kernel: Kernel, flow: Flow) -> Rep
     if kernel.autotune is None or not kernel.autotune.configs:
         return
     tuned = {n for c in kernel.autotune.configs for n in (*c.values, *c.options)}
-    for launch in module.launches_of(kernel.name):
+    for launch in tuned_launches(module, kernel):
         for name, node in _passed(launch):
             if name in tuned:
                 text = (
@@ -296,7 +297,7 @@ def grid_ignores_tuned_block(module: Module, kernel: Kernel, flow: Flow) -> Repo
     blocks = _varying(kernel.autotune) & _program_blocks(flow)
     if not blocks:
         return
-    for launch in module.launches_of(kernel.name):
+    for launch in tuned_launches(module, kernel):
         missed = blocks - _covered(module, kernel, flow, launch)
         if missed and launch.is_complete and _ignores_meta(module, launch):
             names = ", ".join(sorted(missed))

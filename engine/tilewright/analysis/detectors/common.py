@@ -198,3 +198,15 @@ def assigned_name(access: Access) -> str | None:
         if len(statement.targets) == 1 and isinstance(target, ast.Name):
             return target.id
     return None
+
+
+def tuned_launches(module: Module, kernel: Kernel) -> list[Launch]:
+    """The launches that an autotuner of the kernel makes, and not the plain kernel beside it."""
+    launches = module.launches_of(kernel.name)
+    return [one for one in launches if not kernel.tuned_as or _target(one) in kernel.tuned_as]
+
+
+def _target(launch: Launch) -> str | None:
+    called = launch.node.func
+    target = called.value if isinstance(called, ast.Subscript) else None
+    return target.id if isinstance(target, ast.Name) else None

@@ -15,12 +15,14 @@ from tilewright.analysis.detectors.common import (
     may_overwrite,
     triton_kernels,
 )
+from tilewright.analysis.detectors.program_counts import grid_extents
 from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
-from tilewright.source.model import Kernel, Module
+from tilewright.source.host import resolve
+from tilewright.source.model import Kernel, Launch, Module
 
 _ADVICE = 2
 
@@ -34,7 +36,7 @@ def loop_invariant_code(module: Module, kernel: Kernel, flow: Flow) -> Reports:
         loop = flow.loops[access.loops[-1]]
         if isinstance(loop.node, ast.While) or access.branches != loop.branches:
             continue
-        if _strides_over_programs(loop):
+        if _has_one_turn(module, kernel, loop):
             continue
         if not _is_invariant(access, loop.number) or not _writes_inside(flow, loop):
             continue
@@ -49,9 +51,24 @@ def loop_invariant_code(module: Module, kernel: Kernel, flow: Flow) -> Reports:
         yield access.node, text, (Related("the loop", first_line(module, loop.node)),)
 
 
-def _strides_over_programs(loop: Loop) -> bool:
-    """Whether a loop shares its turns among the programs: with one for each, it has one turn."""
-    return loop.bounds is not None and loop.bounds[2].is_call(TL + "num_programs")
+def _has_one_turn(module: Module, kernel: Kernel, loop: Loop) -> bool:
+    """Whether a loop shares rows among the programs, and each launch has a program for each row."""
+    if loop.bounds is None or not loop.bounds[2].is_call(TL + "num_programs"):
+        return False
+    start, stop, _ = loop.bounds
+    launches = module.launches_of(kernel.name)
+    if start.op != "program_id" or stop.op != "param" or not launches:
+        return False
+    return all(_counts(module, one, start.detail, str(stop.detail)) for one in launches)
+
+
+def _counts(module: Module, launch: Launch, axis: object, extent: str) -> bool:
+    """Whether the grid has as many programs along an axis as a launch passes for a parameter."""
+    extents, given = grid_extents(module, launch), launch.arguments.get(extent)
+    if given is None or not isinstance(axis, int) or axis >= len(extents):
+        return False
+    counted = ast.dump(extents[axis])
+    return counted in (ast.dump(given), ast.dump(resolve(module, launch, given)))
 
 
 def _accumulators(module: Module, context: AnalysisContext) -> Iterator[Finding]:

@@ -9,7 +9,11 @@ from itertools import chain
 
 from tilewright.analysis.detectors.common import nki_kernels, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
-from tilewright.analysis.detectors.correctness.unset_names import names_of_loops, unset_names
+from tilewright.analysis.detectors.correctness.unset_names import (
+    names_above,
+    names_of_loops,
+    unset_names,
+)
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -49,6 +53,7 @@ def undefined_name(module: Module, context: AnalysisContext) -> Iterator[Finding
     for kernel, flow in triton_kernels(module):
         yield from unset_names(module, kernel, flow)
         yield from names_of_loops(module, kernel, flow, bound_in_module(module))
+        yield from names_above(module, kernel, flow, bound_in_module(module))
         own = names_bound_in(kernel.node)
         for node in _read(kernel):
             if node.id not in own and not _is_known(module, kernel, node.id):

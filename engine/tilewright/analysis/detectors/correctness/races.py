@@ -175,17 +175,21 @@ def _is_one(node: ast.expr) -> bool:
 
 
 def _is_one_block(module: Module, launch: Launch, count: ast.expr) -> bool:
-    """``cdiv(n, next_power_of_2(n))``: one block holds the whole extent."""
+    """``cdiv(n, next_power_of_2(n))``, or of ``max`` of it: one block holds the whole extent."""
     if not isinstance(count, ast.Call) or len(count.args) != 2:
         return False
     extent, block = count.args
     if not module.names.is_call(count, "triton.cdiv"):
         return False
     form = resolve(module, launch, block)
-    return isinstance(form, ast.Call) and (
-        module.names.is_call(form, "triton.next_power_of_2")
-        and len(form.args) == 1
-        and ast.dump(form.args[0]) == ast.dump(extent)
+    is_most = isinstance(form, ast.Call) and ast.unparse(form.func) == "max"
+    forms = form.args if isinstance(form, ast.Call) and is_most else [form]
+    return any(
+        isinstance(one, ast.Call)
+        and module.names.is_call(one, "triton.next_power_of_2")
+        and len(one.args) == 1
+        and ast.dump(one.args[0]) == ast.dump(extent)
+        for one in forms
     )
 
 

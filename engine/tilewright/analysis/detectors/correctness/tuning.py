@@ -3,7 +3,12 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import decorators_known, nodes_of, triton_kernels
+from tilewright.analysis.detectors.common import (
+    decorators_known,
+    nodes_of,
+    triton_kernels,
+    tuned_launches,
+)
 from tilewright.analysis.detectors.correctness.masks import additive_parts, is_all_bounds
 from tilewright.analysis.detectors.correctness.reach import exact_offsets
 from tilewright.analysis.detectors.correctness.repetition import is_changed_by
@@ -174,7 +179,7 @@ def duplicate_launch_option(module: Module, kernel: Kernel, flow: Flow) -> Repor
     if kernel.autotune is None or not decorators_known(module, kernel):
         return
     stated = {n for c in kernel.autotune.configs or () for n in (*c.values, *c.options)}
-    for launch in module.launches_of(kernel.name):
+    for launch in tuned_launches(module, kernel):
         for keyword in launch.node.keywords:
             option = keyword.arg or ""
             if option in _ALWAYS_PASSED and option not in stated:

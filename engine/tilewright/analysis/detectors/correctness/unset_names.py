@@ -5,6 +5,7 @@ from collections.abc import Container, Iterator
 
 from tilewright.analysis.detectors.common import nodes_of, stated_arguments
 from tilewright.analysis.model import Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Definition, Flow, Loop, Value
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
@@ -51,6 +52,49 @@ def names_of_loops(
                     related=_assigned_at(module, flow.definitions.get(name, [])[-1:]),
                 )
                 break
+
+
+def names_above(
+    module: Module, kernel: Kernel, flow: Flow, outside: Container[str]
+) -> Iterator[Finding]:
+    """The first read of each name that only this line or a later one sets.
+
+    Args:
+        outside: names of the module, which the compiler finds instead.
+    """
+    chosen = _inside_choices(kernel)
+    first_set: dict[str, int] = {}
+    for node in nodes_like(kernel.node, ast.Name):
+        if isinstance(node.ctx, ast.Store):
+            first_set[node.id] = min(node.lineno, first_set.get(node.id, node.lineno))
+    reads = [node for node in _changed(kernel) if first_set[node.id] == node.lineno]
+    for name, uses in flow.uses.items():
+        reads += [node for node in uses if _is_global(flow, node) and name in first_set]
+    seen: set[str] = set()
+    for node in sorted(reads, key=lambda node: (node.lineno, node.col_offset)):
+        name = node.id
+        is_known = name in outside or name in seen or kernel.parameter(name) is not None
+        if is_known or node.lineno > first_set[name] or id(node) in chosen:
+            continue
+        seen.add(name)
+        yield Finding(
+            module.index.range_of(node),
+            f"{name} is read here, and no line above sets it: this does not compile.",
+            kernel.name,
+        )
+
+
+def _changed(kernel: Kernel) -> Iterator[ast.Name]:
+    """The names that ``name += 1`` reads and sets."""
+    for node in nodes_like(kernel.node, ast.AugAssign):
+        if isinstance(node.target, ast.Name):
+            yield node.target
+
+
+def _is_global(flow: Flow, node: ast.Name) -> bool:
+    """Whether no line of the kernel has set a name where it is read."""
+    value = flow.values.get(node)
+    return value is not None and value.op == "global" and value.detail == node.id
 
 
 def _unset_why(flow: Flow, value: Value, name: str) -> str | None:

@@ -65,6 +65,7 @@ def _synchronizations(
             "The host waits here for the device before it goes on; launches are asynchronous, "
             "and reading the result waits by itself.",
             launches[0].kernel,
+            severity=_ADVICE,  # Scripts that measure wait on purpose.
         )
 
 
