@@ -2,10 +2,9 @@
 
 What goes wrong at some sizes only is less certain where no captured launch shows the sizes: others
 may be excluded where no text of the file says so. In a kernel that nothing mentions, in a file that
-launches others, what depends on launches is advice, and so is what is slow: it may be left over, so
-that other faults are no more than possible too.
-And a kernel that reads an undefined name does not compile: which program stores where, with that
-name for a constant, is nothing to report.
+launches others, what depends on launches is advice, and so is what is slow; other faults are no
+more than possible, as the kernel may be left over. A kernel that reads an undefined name does not
+compile: which program stores where, with that name for a constant, is nothing to report.
 """
 
 import ast

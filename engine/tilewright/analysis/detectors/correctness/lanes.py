@@ -249,8 +249,7 @@ def _is_arithmetic(value: Value) -> bool:
 
 
 def _is_mask(value: Value) -> bool:
-    while value.op in ("cast", "expand"):
-        value = value.operands[0]
+    value = _bare(value)
     return value.op in ("compare", "bool", "select") or value.is_call(TL + "where")
 
 
