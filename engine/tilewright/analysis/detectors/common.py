@@ -200,6 +200,12 @@ def assigned_name(access: Access) -> str | None:
     return None
 
 
+def choices_of(node: ast.expr, function: str) -> list[ast.expr]:
+    """What ``max(...)`` or ``min(...)``, as it is named, chooses from; of another node itself."""
+    is_choice = isinstance(node, ast.Call) and ast.unparse(node.func) == function
+    return node.args if isinstance(node, ast.Call) and is_choice else [node]
+
+
 def tuned_launches(module: Module, kernel: Kernel) -> list[Launch]:
     """The launches that an autotuner of the kernel makes, and not the plain kernel beside it."""
     launches = module.launches_of(kernel.name)

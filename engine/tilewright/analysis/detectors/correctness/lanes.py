@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from tilewright.analysis.detectors.block_pointers import is_block_pointer
-from tilewright.analysis.detectors.common import TL, source_of, triton_kernels
+from tilewright.analysis.detectors.common import TL, choices_of, source_of, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import keeps_all, terms, upper_bounds
 from tilewright.analysis.detectors.correctness.whole_rows import leaves_out_whole_rows
 from tilewright.analysis.detectors.registry import detector
@@ -130,10 +130,8 @@ def is_filled(module: Module, kernel: Kernel, block: Value, bound: Value) -> boo
         extent = launch.arguments.get(str(bound.detail))
         if given is None or extent is None:
             continue
-        length = resolve(module, launch, given)
-        is_least = isinstance(length, ast.Call) and ast.unparse(length.func) == "min"
-        least = length.args if isinstance(length, ast.Call) and is_least else []
-        if ast.dump(extent) in {ast.dump(node) for node in (given, length, *least)}:
+        least = choices_of(resolve(module, launch, given), "min")
+        if ast.dump(extent) in {ast.dump(node) for node in (given, *least)}:
             return True
     return False
 

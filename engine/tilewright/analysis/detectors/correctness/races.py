@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.common import TL, choices_of, triton_kernels
 from tilewright.analysis.detectors.correctness.counterexamples import shared
 from tilewright.analysis.detectors.program_counts import stated_axes
 from tilewright.analysis.detectors.registry import detector
@@ -181,9 +181,7 @@ def _is_one_block(module: Module, launch: Launch, count: ast.expr) -> bool:
     extent, block = count.args
     if not module.names.is_call(count, "triton.cdiv"):
         return False
-    form = resolve(module, launch, block)
-    is_most = isinstance(form, ast.Call) and ast.unparse(form.func) == "max"
-    forms = form.args if isinstance(form, ast.Call) and is_most else [form]
+    forms = choices_of(resolve(module, launch, block), "max")
     return any(
         isinstance(one, ast.Call)
         and module.names.is_call(one, "triton.next_power_of_2")

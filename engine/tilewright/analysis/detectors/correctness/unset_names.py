@@ -62,14 +62,15 @@ def names_above(
     Args:
         outside: names of the module, which the compiler finds instead.
     """
-    chosen = _inside_choices(kernel)
     first_set: dict[str, int] = {}
     for node in nodes_like(kernel.node, ast.Name):
         if isinstance(node.ctx, ast.Store):
             first_set[node.id] = min(node.lineno, first_set.get(node.id, node.lineno))
     reads = [node for node in _changed(kernel) if first_set[node.id] == node.lineno]
     for name, uses in flow.uses.items():
-        reads += [node for node in uses if _is_global(flow, node) and name in first_set]
+        if name in first_set and name not in outside:
+            reads += [node for node in uses if _is_global(flow, node)]
+    chosen = _inside_choices(kernel) if reads else set()
     seen: set[str] = set()
     for node in sorted(reads, key=lambda node: (node.lineno, node.col_offset)):
         name = node.id
