@@ -27,8 +27,8 @@ def weighted(w_ptr, dy_ptr, out_ptr, n, B: tl.constexpr):
     at = tl.arange(0, B)
     inside = at < n
     w = tl.load(w_ptr + at, mask=inside)
-    dy = tl.load(dy_ptr + at, mask=inside, other={other})
-    tl.store(out_ptr, tl.sum(w * dy, axis=0))
+    dy = tl.load(dy_ptr + at, mask=inside, other=0.0)
+    tl.store(out_ptr, tl.{reduced}(w * dy, axis=0))
 """
 _COUNT = """
 @triton.autotune([triton.Config({{"B": 128}}), triton.Config({{"B": 256}})], key=[])
@@ -186,7 +186,7 @@ def _one(issue: str, text: str) -> tuple[int, str]:
     ("issue", "text", "certain", "less"),
     [
         ("removed_api", _HELPERS, {"called": "greater"}, {"called": "tl.maximum"}),
-        ("undefined_other", _WEIGHTED, {"other": 1.0}, {"other": 0.0}),
+        ("undefined_other", _WEIGHTED, {"reduced": "max"}, {"reduced": "sum"}),
         ("autotune_key_missing", _COUNT, {"mask": "i < rows"}, {"mask": "i < n"}),
         ("mask_wrong_axis", _TURNED, {"stated": "pass"}, {"stated": "assert x.shape[0] % 64 == 0"}),
         ("empty_row_nan", _MASKED, {"row": "(start + rows)"}, {"row": "slots"}),

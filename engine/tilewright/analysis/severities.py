@@ -25,8 +25,9 @@ _OF_COMPILER = frozenset({"shape_not_constexpr", "global_not_constexpr", "unsupp
 _INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
 """A file that names one may run its kernels in Python, which takes what the compiler refuses."""
 OF_LAUNCHES = DEPENDS_ON_LAUNCH | _OF_TUNER
-OF_SIZES = frozenset(
+OF_SOME_CALLS = frozenset(
     {
+        "atomic_needs_zeroed_output",
         "atomic_without_mask",
         "columns_left_out",
         "empty_row_nan",
@@ -34,10 +35,12 @@ OF_SIZES = frozenset(
         "missing_boundary_check",
         "neutral_element",
         "output_not_fully_written",
+        "race_on_store",
         "undefined_other",
+        "uninitialized_read",
     }
 )
-"""Faults that some sizes show, such as a row that ends within a block."""
+"""Faults that some calls show: a row that ends within a block, a grid of several programs."""
 
 
 def with_severities(
@@ -60,7 +63,7 @@ def _limited(issue: Issue, is_interpreted: bool, is_unused: bool, is_captured: b
     limit = issue.severity
     if is_interpreted or (is_unused and _hangs_on_use(issue)):
         limit = ADVICE
-    elif is_unused or (issue.id in OF_SIZES and not is_captured):
+    elif is_unused or (issue.id in OF_SOME_CALLS and not is_captured):
         limit = POSSIBLE
     return replace(issue, severity=limit) if limit < issue.severity else issue
 

@@ -10,6 +10,7 @@ from tilewright.analysis.detectors.correctness.counterexamples import outside
 from tilewright.analysis.detectors.correctness.divisibility import (
     is_cut_to_whole_blocks,
     is_stated_multiple,
+    is_whole_at_launches,
 )
 from tilewright.analysis.detectors.correctness.masks import (
     additive_parts,
@@ -224,6 +225,8 @@ def _takes_whole_blocks(module: Module, kernel: Kernel, index: Value, bound: Val
         return True
     axes = {part.detail for part in walk(index) if part.op == "program_id"}
     lengths = {part.operands[1] for part in walk(index) if part.op == "arange"}
+    if len(lengths) == 1 and is_whole_at_launches(module, kernel, bound, next(iter(lengths))):
+        return True
     if bound.op != "param" or len(axes) > 1 or len(lengths) != 1:
         return False
     axis = next(iter(axes), None)

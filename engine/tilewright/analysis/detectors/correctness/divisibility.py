@@ -3,8 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import nodes_of
+from tilewright.analysis.detectors.common import nodes_of, source_numbers
+from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.detectors.program_counts import grid_extents
+from tilewright.analysis.intervals import number_of
+from tilewright.analysis.values import Value
 from tilewright.source.host import host_of
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -62,6 +65,18 @@ def is_cut_to_whole_blocks(
     return bool(launches) and all(
         _is_cut(module, launch, axis, extent, block) for launch in launches
     )
+
+
+def is_whole_at_launches(module: Module, kernel: Kernel, extent: Value, block: Value) -> bool:
+    """Whether each launch of the file states an extent and a block, and the one divides the other.
+
+    A kernel whose file launches it with other extents nowhere is written for these.
+    """
+    stated = [
+        (number_of(unexpanded(extent), numbers), number_of(block, numbers))
+        for _, numbers in source_numbers(module, kernel)
+    ]
+    return bool(stated) and all(n and b and n % b == 0 for n, b in stated)
 
 
 def _is_cut(module: Module, launch: Launch, axis: int | None, extent: str, block: str) -> bool:

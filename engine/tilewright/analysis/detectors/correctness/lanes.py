@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from tilewright.analysis.detectors.block_pointers import is_block_pointer
 from tilewright.analysis.detectors.common import TL, choices_of, source_of, triton_kernels
+from tilewright.analysis.detectors.correctness.divisibility import is_whole_at_launches
 from tilewright.analysis.detectors.correctness.masks import keeps_all, terms, upper_bounds
 from tilewright.analysis.detectors.correctness.whole_rows import leaves_out_whole_rows
 from tilewright.analysis.detectors.registry import detector
@@ -16,6 +17,8 @@ from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Module
 
 _ADVICE = 2
+_RIGHT = "zero is right here, and backends happen to write it, but nothing promises that: "
+_WRONG = "zero, which backends happen to write, is wrong here too: "
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin"))
 
 
@@ -23,69 +26,78 @@ _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmi
 def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Masked lanes of a load without ``other`` that enter a reduction or a dot."""
     for kernel, flow in triton_kernels(module):
-        used: dict[Value, ast.Call] = {}
-        tiles = tiles_of(module, kernel, context)
         by_result = {a.result: a for a in flow.loads if a.result is not None}
-        for node, value, _ in flow.placed:
-            for load in _undefined_sources(value, tiles):
-                access = by_result.get(load)
-                if access is not None and only_later_trips_use(kernel, node, access.node):
-                    continue
-                axis = _reduced(value, tiles)
-                if axis is None or not leaves_out_whole_rows(
-                    module, kernel, flow, load, value, axis
-                ):
-                    used.setdefault(load, node)
-        for load, user in used.items():
+        used = _reductions(module, kernel, flow, tiles_of(module, kernel, context))
+        for load, reductions in used.items():
             access = by_result.get(load)
-            if access is not None and _leaves_out_lanes(module, kernel, access, flow):
-                yield Finding(
-                    module.index.range_of(access.node),
-                    "Lanes that the mask leaves out hold undefined values, and they enter "
-                    f"{source_of(module, user.func)} on line {user.lineno}; give other=.",
-                    kernel.name,
-                    severity=_ADVICE if _meets_zeros(flow, load) else None,
-                )
+            if access is None or not _leaves_out_lanes(module, kernel, access, flow):
+                continue
+            is_right = all(_takes_zeros(value) for _, value in reductions)
+            user, _ = reductions[0]
+            yield Finding(
+                module.index.range_of(access.node),
+                "Lanes that the mask leaves out hold undefined values, and they enter "
+                f"{source_of(module, user.func)} on line {user.lineno}; "
+                f"{_RIGHT if is_right else _WRONG}give other=.",
+                kernel.name,
+                severity=_ADVICE if is_right else None,
+            )
         for load, addressed in _addressing(module, flow):
             access = by_result.get(load)
             if access is not None and load not in used:
-                used[load] = addressed.node
+                used[load] = []
                 yield Finding(
                     module.index.range_of(access.node),
                     "Lanes that the mask leaves out hold undefined values, and the "
                     f"{addressed.kind} on line {addressed.node.lineno} takes them for addresses; "
                     "give other=, or mask that access too.",
                     kernel.name,
+                    severity=_ADVICE if addressed.kind == "load" else None,
                 )
 
 
-def _meets_zeros(flow: Flow, load: Value) -> bool:
-    """Whether each use of a load is a product with what is zero in the lanes it leaves out.
+def _reductions(
+    module: Module, kernel: Kernel, flow: Flow, tiles: Tiles
+) -> dict[Value, list[tuple[ast.Call, Value]]]:
+    """The reductions and products that take in masked lanes of each load."""
+    found: dict[Value, list[tuple[ast.Call, Value]]] = {}
+    by_result = {a.result: a for a in flow.loads if a.result is not None}
+    for node, value, _ in flow.placed:
+        axis = _reduced(value, tiles)
+        for load in _undefined_sources(value, tiles):
+            access = by_result.get(load)
+            if access is not None and only_later_trips_use(kernel, node, access.node):
+                continue
+            if axis is None or not leaves_out_whole_rows(module, kernel, flow, load, value, axis):
+                found.setdefault(load, []).append((node, value))
+    return found
 
-    Only an infinity or a NaN that happens to be in a register would come through.
+
+def _takes_zeros(value: Value) -> bool:
+    """Whether a reduction or a dot is right where the lanes that loads leave out hold zeros.
+
+    Nothing promises zeros, but Triton's backends for NVIDIA, AMD and Intel write them.
     """
-    mask = load.keyword("mask")
-    users = {
-        value
-        for value in flow.values.values()
-        if value.op not in ("cast", "expand") and load in map(_bare, value.operands)
-    }
-    return bool(users) and all(
-        user.is_binary("Mult")
-        and any(_is_zeroed(one, mask) for one in user.operands if _bare(one) is not load)
-        for user in users
-    )
+    if value.op == "dot":
+        return any(map(_is_zero, value.positional[:2]))
+    operand = value.positional[0]
+    if value.is_call(TL + "sum"):
+        return _is_zero(operand)
+    return value.is_call(TL + "max") and operand.is_call(TL + "abs") and _is_zero(operand)
 
 
-def _is_zeroed(value: Value, mask: Value | None) -> bool:
-    """Whether a tile holds zeros where a mask is false."""
-    value = _bare(value)
+def _is_zero(value: Value) -> bool:
+    """Whether a value is zero in lanes for which every masked load gives zero."""
     if value.op == "load":
         other = value.keyword("other")
-        return value.keyword("mask") is mask and other is not None and other.is_const(0)
-    if value.is_call(TL + "where") and len(value.positional) == 3:
-        return value.positional[0] is mask and value.positional[2].is_const(0)
-    return value.is_binary("Mult") and any(_is_zeroed(one, mask) for one in value.operands)
+        return value.keyword("mask") is not None and (other is None or other.is_const(0))
+    if value.op in ("cast", "expand", "unary") or value.is_call(TL + "abs", TL + "sqrt"):
+        return _is_zero(value.operands[0])
+    if value.is_binary("Mult"):
+        return any(map(_is_zero, value.operands))
+    if value.is_binary("Div", "Pow"):
+        return _is_zero(value.operands[0])
+    return value.is_binary("Add", "Sub") and all(map(_is_zero, value.operands))
 
 
 def _bare(value: Value) -> Value:
@@ -124,7 +136,12 @@ def _is_length(module: Module, kernel: Kernel, mask: Value) -> bool:
 
 
 def is_filled(module: Module, kernel: Kernel, block: Value, bound: Value) -> bool:
-    """Whether some launch passes the bound for the block too, or the lesser of it and another."""
+    """Whether some launch passes the bound for the block too, or the lesser of it and another.
+
+    So are blocks that divide the bound at each launch of the file.
+    """
+    if is_whole_at_launches(module, kernel, bound, block):
+        return True
     for launch in module.launches_of(kernel.name):
         given = launch.arguments.get(str(block.detail))
         extent = launch.arguments.get(str(bound.detail))

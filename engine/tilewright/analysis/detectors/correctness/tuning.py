@@ -20,6 +20,9 @@ from tilewright.source.model import Autotune, Kernel, Module
 from tilewright.source.text import Range
 
 _ALWAYS_PASSED = {"num_warps": "4", "num_stages": "3", "num_ctas": "1"}
+_POSSIBLE = 3
+_REFUSES_KEYS = (3, 9)
+"""The release from which a name in ``key`` that is no parameter is an error."""
 
 
 @kernel_detector("autotune_missing_restore", triton_kernels)
@@ -124,6 +127,7 @@ def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[
         if not decorators_known(module, kernel):
             continue
         known = {p.name for p in kernel.parameters}
+        is_refused = (context.triton_version or _REFUSES_KEYS) >= _REFUSES_KEYS
         lists = {
             "key": autotune.key,
             "reset_to_zero": autotune.reset_to_zero,
@@ -137,6 +141,7 @@ def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[
                         f"{name} in {option} is no parameter of {kernel.name}: "
                         f"{_consequence(option, context)}.",
                         kernel.name,
+                        severity=_POSSIBLE if option == "key" and not is_refused else None,
                     )
         yield from _unknown_values(module, kernel, autotune, known)
 
@@ -164,7 +169,7 @@ def _unknown_values(
 
 def _consequence(option: str, context: AnalysisContext) -> str:
     version = context.triton_version
-    if version is not None and version >= (3, 9):
+    if version is not None and version >= _REFUSES_KEYS:
         return "Triton raises an error where the kernel is defined"
     if option == "key":
         return (
