@@ -42,6 +42,7 @@ from tilewright.analysis.detectors.correctness.unmasked import (
     says_whole,
     with_unused_mask,
 )
+from tilewright.analysis.detectors.launch_sizes import size_passed
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
@@ -210,9 +211,7 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
                 continue
             if _takes_whole_blocks(module, kernel, index, bound):
                 continue
-            if may_be_padded(module, kernel, access.base) or _has_padded_rows(
-                module, kernel, access.pointer
-            ):
+            if _has_room(module, kernel, access.base, access.pointer, index):
                 return
             finding = _unlike_finding(module, kernel, access, other, bound)
             yield replace(finding, severity=ADVICE) if _adds_zero(flow, access) else finding
@@ -233,6 +232,28 @@ def _takes_whole_blocks(module: Module, kernel: Kernel, index: Value, bound: Val
     block = str(next(iter(lengths)).detail)
     known = axis if isinstance(axis, int) else None
     return is_cut_to_whole_blocks(module, kernel, known, str(bound.detail), block)
+
+
+def _has_room(module: Module, kernel: Kernel, base: str, pointer: Value, index: Value) -> bool:
+    """Whether a tensor may be longer than what a mask ends: it is as long as whole blocks."""
+    return (
+        _is_as_long(module, kernel, base, index)
+        or may_be_padded(module, kernel, base)
+        or _has_padded_rows(module, kernel, pointer)
+    )
+
+
+def _is_as_long(module: Module, kernel: Kernel, tensor: str, index: Value) -> bool:
+    """Whether a launch passes an extent of the tensor itself for the length of a single block."""
+    if index.op != "arange":
+        return False
+    block = str(index.operands[1].detail)
+    for launch in module.launches_of(kernel.name):
+        length, given = launch.arguments.get(block), launch.arguments.get(tensor)
+        size = None if length is None else size_passed(module, launch, length)
+        if size is not None and isinstance(given, ast.Name) and size.tensor == given.id:
+            return True
+    return False
 
 
 def _adds_zero(flow: Flow, access: Access) -> bool:
