@@ -12,7 +12,7 @@ from snippets import KERNELS, analyzed, snippets  # noqa: E402
 
 from tilewright.knowledge.base import taxonomy  # noqa: E402
 from tilewright.knowledge.explain import explain  # noqa: E402
-from tilewright.knowledge.model import IssueType  # noqa: E402
+from tilewright.knowledge.model import POSSIBLE, IssueType  # noqa: E402
 from tilewright.knowledge.stages import DEFAULT_ORDER  # noqa: E402
 from tilewright.rewrites import rewrites_for  # noqa: E402
 
@@ -25,6 +25,12 @@ What `tilewright check` and the editor find, from the source alone or, where the
 compiling. Written by `make docs` from `knowledge/taxonomy/` and the golden kernels in
 `tests/analysis/kernels/` and `tests/compiled/kernels/`; edit those.
 "Firing" and "silent" count the golden kernels that show an issue and those that only look alike.
+
+Severity says how certain a report is, and how much it matters: 5 and 4 are faults of every launch
+and what costs much time, 3 may be excluded by what no checked text says ("3 to 5": only a captured
+launch makes it certain), 2 and 1 are advice. In a kernel that its file, or the project of a checked
+folder, mentions nowhere, a fault is at most 3, and what depends on launches or is only slow is
+advice.
 """
 
 _NKI_HEAD = """\
@@ -121,8 +127,10 @@ def _row(issue: IssueType) -> str:
     fix = ", ".join(r.name for r in rewrites_for(issue.id)) or "-"
     language = ", ".join(issue.applies_to.languages)
     title = issue.title.replace("|", "\\|")
+    is_limited = issue.some_calls and issue.severity > POSSIBLE
+    severity = f"{POSSIBLE} to {issue.severity}" if is_limited else str(issue.severity)
     return (
-        f"| [{issue.id}]({issue.id}.md) | {title} | {issue.severity} | {language} "
+        f"| [{issue.id}]({issue.id}.md) | {title} | {severity} | {language} "
         f"| {_FOUND_BY[issue.tier]} | {firing} | {silent} | {fix} |"
     )
 

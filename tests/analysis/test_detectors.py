@@ -8,8 +8,9 @@ from snippets import Snippet, analyzed, snippets
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.detectors import registered
 from tilewright.analysis.detectors.correctness.narrow_offsets import ADVICE
-from tilewright.analysis.severities import OF_LAUNCHES, POSSIBLE
+from tilewright.analysis.severities import OF_LAUNCHES
 from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.model import POSSIBLE
 from tilewright.targets.model import LaunchFacts
 
 HEDGED = {

@@ -25,8 +25,8 @@ from reviewed import (
     read_reviews,
 )
 
-from tilewright.analysis.severities import ADVICE, POSSIBLE
 from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.model import ADVICE, POSSIBLE
 
 _WRONG = "the kernel is wrong"
 _AT_SIZES = "the kernel is wrong at some sizes"

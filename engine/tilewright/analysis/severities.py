@@ -14,33 +14,16 @@ from dataclasses import replace
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.model import ADVICE, POSSIBLE
 from tilewright.source.model import Module
 from tilewright.source.node_memo import per_text
 
-ADVICE = 2
-POSSIBLE = 3
 _OF_PROGRAMS = frozenset({"race_on_store", "grid_axis_unused"})
 _OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
 _OF_COMPILER = frozenset({"shape_not_constexpr", "global_not_constexpr", "unsupported_syntax"})
 _INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
 """A file that names one may run its kernels in Python, which takes what the compiler refuses."""
 OF_LAUNCHES = DEPENDS_ON_LAUNCH | _OF_TUNER
-OF_SOME_CALLS = frozenset(
-    {
-        "atomic_needs_zeroed_output",
-        "atomic_without_mask",
-        "columns_left_out",
-        "empty_row_nan",
-        "mask_wrong_axis",
-        "missing_boundary_check",
-        "neutral_element",
-        "output_not_fully_written",
-        "race_on_store",
-        "undefined_other",
-        "uninitialized_read",
-    }
-)
-"""Faults that some calls show: a row that ends within a block, a grid of several programs."""
 
 
 def with_severities(
@@ -55,15 +38,24 @@ def with_severities(
     less = _OF_COMPILER if any(map(module.lookup.says, _INTERPRETERS)) else frozenset()
     captured = {launch.kernel for launch in context.launches}
     return [
-        _limited(one, one.id in less, one.kernel in unused, one.kernel in captured) for one in kept
+        lessened(
+            one,
+            is_interpreted=one.id in less,
+            is_unused=one.kernel in unused,
+            is_captured=one.kernel in captured,
+        )
+        for one in kept
     ]
 
 
-def _limited(issue: Issue, is_interpreted: bool, is_unused: bool, is_captured: bool) -> Issue:
+def lessened(
+    issue: Issue, *, is_interpreted: bool = False, is_unused: bool = False, is_captured: bool = True
+) -> Issue:
+    """An issue as severe as what is known of its kernel allows at most."""
     limit = issue.severity
     if is_interpreted or (is_unused and _hangs_on_use(issue)):
         limit = ADVICE
-    elif is_unused or (issue.id in OF_SOME_CALLS and not is_captured):
+    elif is_unused or (taxonomy()[issue.id].some_calls and not is_captured):
         limit = POSSIBLE
     return replace(issue, severity=limit) if limit < issue.severity else issue
 
@@ -79,12 +71,12 @@ def _is_used(module: Module, name: str) -> bool:
         return True
     own = {id(kernel.node) for kernel in module.lookup.named.get(name, ())}
     return any(
-        name in _names_in(statement) for statement in module.tree.body if id(statement) not in own
+        name in mentions(statement) for statement in module.tree.body if id(statement) not in own
     )
 
 
 @per_text
-def _names_in(statement: ast.stmt) -> frozenset[str]:
+def mentions(statement: ast.stmt) -> frozenset[str]:
     """The names that a statement reads, and its strings: those of ``__all__`` count as well."""
     return frozenset(
         node.id if isinstance(node, ast.Name) else str(node.value)

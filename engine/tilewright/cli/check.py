@@ -33,6 +33,7 @@ from tilewright.checking.present import (
 )
 from tilewright.checking.remarks import flawed, with_stale
 from tilewright.checking.sarif import sarif
+from tilewright.checking.unused_kernels import with_unused
 from tilewright.checking.versions import installed_triton, parse_version
 from tilewright.cli.boundary import Faults, OwnFaultError
 from tilewright.cli.captured import found_in
@@ -135,7 +136,7 @@ def check(
         _fix(paths, chosen, form, write=fix and not diff)
         return
     sources = sources_of(paths, chosen.faults, isolated=isolated, from_stdin=stdin)
-    files = [*checked_files(sources, chosen, once=True)]
+    files = with_unused([*checked_files(sources, chosen, once=True)], () if stdin else paths)
     files += chosen.specs
     known = iter(files) if compiled is None else _compiled(files, chosen, compiled, captured)
     told = _tell(_executed(known, chosen, ensemble) if executed else known, form, chosen)

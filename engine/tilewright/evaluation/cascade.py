@@ -7,7 +7,6 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from tilewright.analysis import AnalysisContext, Issue, analyze
-from tilewright.analysis.severities import ADVICE
 from tilewright.devices.model import is_neuron_target
 from tilewright.evaluation.compile_step import check_compile
 from tilewright.evaluation.constraints import constraint_violations
@@ -36,6 +35,7 @@ from tilewright.evaluation.syntax import check_syntax
 from tilewright.evaluation.trial_client import Heard, Timing, hear
 from tilewright.evaluation.workbench import Workbench
 from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.model import ADVICE
 from tilewright.problems.model import Entry
 from tilewright.source import parse_module
 from tilewright.source.model import Module

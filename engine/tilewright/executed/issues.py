@@ -9,6 +9,7 @@ from tilewright.analysis.suppression import visible_issues
 from tilewright.executed.observations import Sighting, Wrong, described
 from tilewright.executed.search import Tried
 from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 from tilewright.worker.messages.drafted import RunError
@@ -34,7 +35,6 @@ _CERTAIN = (Wrong.LAUNCH, Wrong.NAME)
 """What no other inputs would change."""
 _COMPARED = (Wrong.REFERENCE, Wrong.REVIEW)
 """What is wrong with a whole result, wherever it is shown."""
-_ADVICE = 2
 _AT_ODD = "; with powers of two around that extent nothing is wrong"
 
 
@@ -85,7 +85,7 @@ def _of_function(module: Module, tried: Tried) -> Iterator[Issue]:
         yield Issue(
             id=kind.id,
             stage=kind.stage,
-            severity=kind.severity if sighting.fault.kind in _CERTAIN else _ADVICE,
+            severity=kind.severity if sighting.fault.kind in _CERTAIN else ADVICE,
             message=f"{text}.",
             kernel=kernel.name if kernel is not None else None,
             range=where,

@@ -1,7 +1,7 @@
 """The page of an issue type or of a pattern, as Markdown."""
 
 from tilewright.knowledge.base import all_patterns, issue_type, patterns_of
-from tilewright.knowledge.model import UNMEASURED, AppliesTo, Example, IssueType
+from tilewright.knowledge.model import POSSIBLE, UNMEASURED, AppliesTo, Example, IssueType
 from tilewright.knowledge.patterns import Pattern
 
 SEVERITIES = {1: "advice", 2: "minor", 3: "moderate", 4: "serious", 5: "wrong result or failure"}
@@ -28,7 +28,7 @@ def _page(issue: IssueType) -> str:
     parts = [
         f"# {issue.title}",
         f"`{issue.id}` · stage {issue.stage} · severity {issue.severity} of 5 "
-        f"({SEVERITIES[issue.severity]})",
+        f"({SEVERITIES[issue.severity]}){_limit(issue)}",
         issue.summary.strip(),
         f"## Why\n\n{issue.why.strip()}",
         f"## Fix\n\n{issue.fix.strip()}\n\n{_NUMERICS[issue.numerics]}",
@@ -41,6 +41,11 @@ def _page(issue: IssueType) -> str:
     parts.append(f"## Found by\n\n{_found_by(issue)}")
     parts += [f"## Pattern: {p.title}\n\n{_summary(p)}" for p in patterns_of(issue.id)]
     return _joined(parts, issue.references)
+
+
+def _limit(issue: IssueType) -> str:
+    is_limited = issue.some_calls and issue.severity > POSSIBLE
+    return f"; at most {POSSIBLE} where no captured launch shows its sizes" if is_limited else ""
 
 
 def _pattern_page(pattern: Pattern) -> str:

@@ -14,6 +14,8 @@ UNMEASURED = "unmeasured"
 VERSIONS = r"^(any|(<|<=|>|>=|==)\d+\.\d+(,(<|<=|>|>=|==)\d+\.\d+)*)$"
 _STRICT = ConfigDict(extra="forbid")
 _Text = Annotated[str, Field(min_length=1)]
+ADVICE, POSSIBLE = 2, 3
+"""The greatest severities of what helps at most, and of what may be excluded elsewhere."""
 _WRONG_RESULT = 5
 _Severity = Annotated[int, Field(ge=1, le=5)]
 _Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -110,6 +112,8 @@ class IssueType:
         tier: what it takes to find it: the text, or what compilers make of it.
         certain: whether a report is proof enough to refuse a candidate that has it and whose
             original has not.
+        some_calls: whether some calls show it and others exclude it, by sizes or by what the host
+            does: where no captured launch shows them, its severity is at most `POSSIBLE`.
     """
 
     __pydantic_config__ = _STRICT
@@ -131,6 +135,7 @@ class IssueType:
     detector: bool = False
     tier: Literal["source", "compiled"] = "source"
     certain: bool = False
+    some_calls: bool = False
 
     @property
     def is_fault(self) -> bool:

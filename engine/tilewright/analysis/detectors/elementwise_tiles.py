@@ -12,6 +12,7 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles.infer import tiles_of
 from tilewright.analysis.tiles.model import Shape
 from tilewright.analysis.values import Flow
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Launch, Module
 
 _THREADS = {"cuda": 32, "hip": 64}
@@ -19,8 +20,6 @@ _MOST_A_THREAD = 32
 _MOST_AT_ALL = 128
 """Half of the 255 registers of a thread, one for each element in fp32."""
 _DEFAULT_WARPS = 4
-_ADVICE = 2
-"""Of tiles that are long but stay in registers, and of short ones that one program alone has."""
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "reduce", "cumsum", "argmax"))
 _MADE = tuple(TL + name for name in ("zeros", "full"))
 _MOST_ATOMICS = 8
@@ -68,7 +67,7 @@ def _weight(module: Module, launch: Launch, size: int, threads: int) -> int | No
     """The severity of a tile's size where less is lost than by others."""
     is_held = threads < size <= _MOST_AT_ALL * threads
     is_alone = size < threads and is_one_program(module, launch)
-    return _ADVICE if is_held or is_alone else None
+    return ADVICE if is_held or is_alone else None
 
 
 def _is_short(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> bool:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import known_line, line_range, place_of
 from tilewright.compiled.rules.doubles import given_doubles, many
+from tilewright.knowledge.model import ADVICE
 from tilewright.targets.assembly.emulation import Emulated
 from tilewright.targets.model import LineReport
 
 _LOOP_WEIGHT = 16
-_ADVICE = 2
 _FEW_UNITS = 16
 """fp64 at this part of fp32's rate, or less, is there for completeness alone."""
 
@@ -53,7 +53,7 @@ class _Words:
     what: Callable[[_Found], str]
     do: Callable[[Subject], str]
     calls: tuple[str, ...] = ()
-    severity: int | None = _ADVICE
+    severity: int | None = ADVICE
 
 
 def emulated_instructions(subject: Subject) -> Iterator[Seen]:
@@ -177,7 +177,7 @@ def _slow_doubles(subject: Subject) -> Iterator[Seen]:
         f"{total} instructions compute in fp64, as its arguments are, at 1/{share} of fp32's rate",
         "pass fp32 where the result needs no more, or run it on a chip that is made for fp64",
         amount=total,
-        severity=_ADVICE,
+        severity=ADVICE,
     )
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import known_line, line_range, name_of
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.text import Range
 from tilewright.targets.model import CompileMessage, CompileReport
 
-_ADVICE = 2
 _REMARK = 1
 _ASSUMED = (
     "what was assumed of its arguments may be what is refused: "
@@ -31,7 +31,7 @@ def does_not_compile(subject: Subject) -> Iterator[Seen]:
         " ".join(message.text.split()).rstrip("."),
         _ASSUMED if assumed else "",
         lead=lead,
-        severity=_REMARK if assumed else _ADVICE if _others_run(subject) else None,
+        severity=_REMARK if assumed else ADVICE if _others_run(subject) else None,
     )
 
 
@@ -48,7 +48,7 @@ def shared_memory_over_limit(subject: Subject) -> Iterator[Seen]:
         f"{report.shared_limit} are allowed, so that the launch fails",
         _smaller(subject),
         amount=report.shared_bytes,
-        severity=_ADVICE if _others_run(subject) else None,
+        severity=ADVICE if _others_run(subject) else None,
     )
 
 

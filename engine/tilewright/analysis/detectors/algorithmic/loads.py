@@ -21,10 +21,9 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
-
-_ADVICE = 2
 
 
 @kernel_detector("loop_invariant_code", triton_kernels)
@@ -160,7 +159,7 @@ def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[
                 kernel.name,
                 related=(Related("first loaded here", module.index.range_of(first.node)),),
                 # A number comes from a cache.
-                severity=None if _is_of_tile(second) else _ADVICE,
+                severity=None if _is_of_tile(second) else ADVICE,
             )
 
 

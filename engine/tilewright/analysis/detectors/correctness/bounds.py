@@ -35,7 +35,6 @@ from tilewright.analysis.detectors.correctness.stated_shapes import (
     past_stated_end,
 )
 from tilewright.analysis.detectors.correctness.unmasked import (
-    ADVICE,
     in_a_loop_of_blocks,
     on_rounded_grid,
     past_one_axis,
@@ -48,6 +47,7 @@ from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow, Value, values_within, walk
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import host_of, resolve
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts

@@ -7,9 +7,9 @@ from tilewright.analysis.instances import Faults, faults_of
 from tilewright.analysis.instances.model import Storage
 from tilewright.analysis.instances.record import Program
 from tilewright.analysis.model import Finding, Related
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Module
 
-_ADVICE = 2
 _DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
@@ -25,7 +25,7 @@ def outside(module: Module, kernel: Kernel, kinds: Iterable[str]) -> Iterator[Fi
                     f"which has {fault.storage.size}.",
                     kernel.name,
                     related=_launched(faults),
-                    severity=_ADVICE if faults.is_ragged and _is_bare(fault.node) else None,
+                    severity=ADVICE if faults.is_ragged and _is_bare(fault.node) else None,
                 )
                 return
 
@@ -55,7 +55,7 @@ def with_other_strides(module: Module, kernel: Kernel) -> Iterator[Finding]:
                     "stride of another tensor.",
                     kernel.name,
                     related=_launched(faults),
-                    severity=_ADVICE,
+                    severity=ADVICE,
                 )
                 return
 
@@ -98,7 +98,7 @@ def shared(module: Module, kernel: Kernel) -> Iterator[Finding]:
                 f"{'' if fault.is_read else ', unless the values are equal'}.",
                 kernel.name,
                 related=_launched(faults),
-                severity=None if fault.is_read else _ADVICE,
+                severity=None if fault.is_read else ADVICE,
             )
             return
 

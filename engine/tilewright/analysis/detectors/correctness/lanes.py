@@ -12,11 +12,11 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Shape, Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, values_within, walk
+from tilewright.knowledge.model import ADVICE
 from tilewright.python_syntax import descendants
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Module
 
-_ADVICE = 2
 _RIGHT = "zero is right here, and backends happen to write it, but nothing promises that: "
 _WRONG = "zero, which backends happen to write, is wrong here too: "
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin"))
@@ -40,7 +40,7 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
                 f"{source_of(module, user.func)} on line {user.lineno}; "
                 f"{_RIGHT if is_right else _WRONG}give other=.",
                 kernel.name,
-                severity=_ADVICE if is_right else None,
+                severity=ADVICE if is_right else None,
             )
         for load, addressed in _addressing(module, flow):
             access = by_result.get(load)
@@ -52,7 +52,7 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
                     f"{addressed.kind} on line {addressed.node.lineno} takes them for addresses; "
                     "give other=, or mask that access too.",
                     kernel.name,
-                    severity=_ADVICE if addressed.kind == "load" else None,
+                    severity=ADVICE if addressed.kind == "load" else None,
                 )
 
 

@@ -11,9 +11,9 @@ from tilewright.analysis.model import Finding
 from tilewright.analysis.row_factors import factors_of_rows, widened_factors
 from tilewright.analysis.values import Access, Flow, Value, reached, walk
 from tilewright.analysis.wide_offsets import WIDE_TYPES, widening_kernels
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Module
 
-_ADVICE = 2
 _NARROW_TYPES = ("int32", "i32")
 
 
@@ -46,7 +46,7 @@ def narrow_rows(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]
                 f"{reason}, and this product is computed in 32 bits: for {row.access.base} of "
                 "2**31 elements or more it wraps.",
                 kernel.name,
-                severity=_ADVICE,
+                severity=ADVICE,
             )
             return
 
@@ -66,7 +66,7 @@ def narrow_bounds(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Findin
                     f"of {' and '.join(sorted(sizes & free))} in 32 bits: for {access.base} of "
                     "2**31 elements or more the bound wraps.",
                     kernel.name,
-                    severity=_ADVICE,
+                    severity=ADVICE,
                 )
                 return
 

@@ -11,9 +11,9 @@ from tilewright.analysis.detectors.correctness.masks import additive_parts, term
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.values import Access, Value, values_within
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Module
 
-_ADVICE = 2
 _ROWS, _COLUMNS = ":,None", "None,:"
 
 
@@ -32,7 +32,7 @@ def mask_wrong_axis(module: Module, context: AnalysisContext) -> Iterator[Findin
                     "on: lanes outside are read or written, and lanes inside are left out.",
                     kernel.name,
                     # Where no block is cut off, all lanes are within either way.
-                    severity=_ADVICE if is_whole else None,
+                    severity=ADVICE if is_whole else None,
                 )
 
 

@@ -8,10 +8,9 @@ from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.values import Access, Flow, Value, reached, values_within
 from tilewright.analysis.wide_offsets import WIDE_ANNOTATION, widening_kernels
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Module
 
-ADVICE = 2
-"""Severity where the text shows no size: the offset wraps only for large tensors."""
 _WIDE = ("int64", "i64", "uint64")
 _CAST_SIZES = 2
 """How many sizes a program id is multiplied by before the cast where that is taken to be safe."""

@@ -17,10 +17,10 @@ from tilewright.analysis.detectors.correctness.masks import (
 from tilewright.analysis.host_sizes import quotients
 from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.values import Access, Flow, Value, values_within, walk
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
-_ADVICE = 2
 _MAKES_BLOCK = TL + "make_block_ptr"
 
 
@@ -40,7 +40,7 @@ def before_first(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding
             f"The first lane of the first program is at an offset below 0 here, and the mask does "
             f"not leave it out: this {access.kind} takes what lies before {access.base}.",
             kernel.name,
-            severity=None if launches else _ADVICE,
+            severity=None if launches else ADVICE,
         )
         return
 

@@ -12,6 +12,7 @@ from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, reached
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -19,8 +20,6 @@ _DATA = frozenset(("load", "compare"))
 _LOCKS = frozenset(
     TL + name for name in ("atomic_cas", "atomic_xchg", "atomic_add", "debug_barrier")
 )
-
-_ADVICE = 2
 
 
 @detector("race_on_store")
@@ -84,7 +83,7 @@ def _repeated(
             f"Every program along axis {axis} of the grid stores the same to the same place of "
             f"{base} at once: one of them is enough.",
             kernel.name,
-            severity=_ADVICE,
+            severity=ADVICE,
         )
 
 

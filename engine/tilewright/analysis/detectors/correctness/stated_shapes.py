@@ -17,9 +17,8 @@ from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.tiles import ONE, Polynomial
 from tilewright.analysis.values import Flow
 from tilewright.analysis.values import walk as walk_values
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Launch, Module
-
-_ADVICE = 2
 
 
 def past_stated_end(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
@@ -128,7 +127,7 @@ def unlike_allocation(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fi
                 f"stride of that axis is {spelled(host, walk.strides[axis])}{_where(walk)}.",
                 kernel.name,
                 related=_launched(walk),
-                severity=_ADVICE,
+                severity=ADVICE,
             )
             return
 

@@ -16,11 +16,11 @@ from tilewright.analysis.detectors.registry import Reports, detector, kernel_det
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow
+from tilewright.knowledge.model import POSSIBLE
 from tilewright.source.model import Autotune, Kernel, Module
 from tilewright.source.text import Range
 
 _ALWAYS_PASSED = {"num_warps": "4", "num_stages": "3", "num_ctas": "1"}
-_POSSIBLE = 3
 _REFUSES_KEYS = (3, 9)
 """The release from which a name in ``key`` that is no parameter is an error."""
 
@@ -141,7 +141,7 @@ def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[
                         f"{name} in {option} is no parameter of {kernel.name}: "
                         f"{_consequence(option, context)}.",
                         kernel.name,
-                        severity=_POSSIBLE if option == "key" and not is_refused else None,
+                        severity=POSSIBLE if option == "key" and not is_refused else None,
                     )
         yield from _unknown_values(module, kernel, autotune, known)
 

@@ -8,11 +8,9 @@ from tilewright.analysis.detectors.correctness.grids import block_of, rounded_up
 from tilewright.analysis.detectors.correctness.masks import additive_parts, unexpanded, upper_bounds
 from tilewright.analysis.model import Finding
 from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
-
-ADVICE = 2
-"""Severity where the text does not say whether extents are whole blocks."""
 
 _SIZES = ("numel", "size", "nelement")
 _FLAGS = ("EVEN", "DIVIS", "ALIGN", "MASK", "CHECK", "PAD")

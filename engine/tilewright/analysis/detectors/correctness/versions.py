@@ -16,6 +16,7 @@ from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_kernel
 from tilewright.knowledge.api import LanguageApi, Presence, Version, language_api
 from tilewright.knowledge.language_notes import arguments_of
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
 
@@ -23,7 +24,6 @@ _ALWAYS = Presence(is_known=True)
 _NEVER = Presence(is_known=False)
 _CONFIG = "triton.Config"
 _CLASSES = ("constexpr", "dtype")
-_ADVICE = 2
 _Choice = tuple[str, bool]
 _Arm = tuple[_Choice, list[ast.stmt]]
 
@@ -186,7 +186,7 @@ def _finding(module: Module, kernel: str, uses: list[_Use], text: str) -> Findin
     is_left = _is_left_over(module, kernel)
     if is_left:
         count += "; no kernel here calls this helper"
-    severity = _ADVICE if is_left else None
+    severity = ADVICE if is_left else None
     return Finding(first, f"{text}{count}.", kernel, related, severity)
 
 

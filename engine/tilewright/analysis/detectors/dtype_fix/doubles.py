@@ -7,6 +7,7 @@ from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.dtypes import element_types
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import host_of, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -18,7 +19,6 @@ _MAYBE_FP64 = (
     "This computes in fp64, at 1/2 to 1/64 of the fp32 rate, depending on the chip; unless the "
     "data is fp64, fp32 is what kernels of this kind use."
 )
-_ADVICE = 2
 _DOUBLES = ("torch.float64", "torch.double")
 
 
@@ -40,7 +40,7 @@ def float64(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                     module.index.range_of(node),
                     _NO_FP64 if sure else _MAYBE_FP64,
                     kernel.name,
-                    severity=None if sure else _ADVICE,
+                    severity=None if sure else ADVICE,
                 )
         if sure:
             for launch in module.launches_of(kernel.name):

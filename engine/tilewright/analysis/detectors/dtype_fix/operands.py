@@ -10,10 +10,10 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Value
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Module
 
-_ADVICE = 2
 _BYTES = "int8"
 _FP32 = ("torch.float32", "torch.float")
 
@@ -45,7 +45,7 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                 _precision_message(found[0] if sure else None),
                 kernel.name,
                 # Their products want neither width.
-                severity=_ADVICE if not sure and module.lookup.says(_BYTES) else None,
+                severity=ADVICE if not sure and module.lookup.says(_BYTES) else None,
             )
 
 

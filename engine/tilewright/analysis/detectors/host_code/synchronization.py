@@ -21,6 +21,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import is_fresh
 from tilewright.source.model import Launch, Module
 
@@ -29,7 +30,6 @@ _SYNCHRONIZE = frozenset(
 )
 _READS_BACK = frozenset({"item", "tolist", "cpu", "numpy"})
 _CONVERSIONS = frozenset({"float", "int", "bool", "print"})
-_ADVICE = 2
 _NEEDED = "; the host needs the value here, unless its caller knows it or a bound of it."
 
 
@@ -65,7 +65,7 @@ def _synchronizations(
             "The host waits here for the device before it goes on; launches are asynchronous, "
             "and reading the result waits by itself.",
             launches[0].kernel,
-            severity=_ADVICE,  # Scripts that measure wait on purpose.
+            severity=ADVICE,  # Scripts that measure wait on purpose.
         )
 
 
@@ -152,7 +152,7 @@ def _read_backs(
                 _sentence(read.what + read.why, is_result),
                 launches[0].kernel,
                 related,
-                severity=None if not is_result and _is_avoidable(node, read, launches) else _ADVICE,
+                severity=None if not is_result and _is_avoidable(node, read, launches) else ADVICE,
             ),
         )
 

@@ -1,0 +1,75 @@
+"""What a check of a folder makes of kernels that nothing in the project mentions."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tilewright.analysis.model import AnalysisContext
+from tilewright.checking import check_text
+from tilewright.checking.configuration import default_configuration
+from tilewright.checking.unused_kernels import with_unused
+
+_STEPS = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def skipped(x_ptr, n):
+    for i in range(n):
+        if i == 3:
+            continue
+        tl.store(x_ptr + i, 0.0)
+
+@triton.jit
+def outer(x_ptr, n):
+    skipped(x_ptr, n)
+"""
+_LAUNCHED = _STEPS + "\ndef host(x):\n    outer[(1,)](x, 3)\n"
+
+
+def _severities(root: Path, paths: Sequence[Path]) -> list[int]:
+    file = root / "package" / "steps.py"
+    rules = default_configuration().rules_for(file)
+    checked = check_text(file.read_text(), str(file), rules, AnalysisContext())
+    (after,) = with_unused([checked], paths)
+    return [i.severity for i in after.issues if i.id == "unsupported_syntax"]
+
+
+@pytest.fixture(name="project")
+def _project(tmp_path: Path) -> Path:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "package" / "steps.py").write_text(_STEPS)
+    return tmp_path
+
+
+def test_a_kernel_that_no_file_mentions_is_no_certain_fault(project: Path) -> None:
+    assert _severities(project, [project]) == [3]
+
+
+def test_a_file_alone_does_not_say_what_is_used(project: Path) -> None:
+    assert _severities(project, [project / "package" / "steps.py"]) == [5]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from package.steps import skipped",
+        "import package.steps as s\n\ndef host(x):\n    s.outer[(1,)](x, 3)",
+        "from package.steps import *",
+    ],
+)
+def test_a_mention_anywhere_in_the_project_counts(project: Path, text: str) -> None:
+    (project / "host.py").write_text(text)
+    assert _severities(project, [project / "package"]) == [5]
+
+
+def test_the_same_definition_in_another_file_is_no_mention(project: Path) -> None:
+    (project / "copy.py").write_text("def skipped(x_ptr, n):\n    pass\n")
+    assert _severities(project, [project]) == [3]
+
+
+def test_a_launch_in_the_file_itself_is_a_use(project: Path) -> None:
+    (project / "package" / "steps.py").write_text(_LAUNCHED)
+    assert _severities(project, [project]) == [5]
