@@ -30,6 +30,13 @@ def weighted(w_ptr, dy_ptr, out_ptr, n, B: tl.constexpr):
     dy = tl.load(dy_ptr + at, mask=inside, other=0.0)
     tl.store(out_ptr, tl.{reduced}(w * dy, axis=0))
 """
+_READ = """
+@triton.jit
+def scaled(x_ptr, w_ptr, y_ptr, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    w = tl.load(w_ptr + at)
+    tl.store(y_ptr + at, {scaled}, mask=at < n)
+"""
 _COUNT = """
 @triton.autotune([triton.Config({{"B": 128}}), triton.Config({{"B": 256}})], key=[])
 @triton.jit
@@ -187,6 +194,7 @@ def _one(issue: str, text: str) -> tuple[int, str]:
     [
         ("removed_api", _HELPERS, {"called": "greater"}, {"called": "tl.maximum"}),
         ("undefined_other", _WEIGHTED, {"reduced": "max"}, {"reduced": "sum"}),
+        ("missing_boundary_check", _READ, {"scaled": "w / tl.sum(w)"}, {"scaled": "w * 2"}),
         ("autotune_key_missing", _COUNT, {"mask": "i < rows"}, {"mask": "i < n"}),
         ("mask_wrong_axis", _TURNED, {"stated": "pass"}, {"stated": "assert x.shape[0] % 64 == 0"}),
         ("empty_row_nan", _MASKED, {"row": "(start + rows)"}, {"row": "slots"}),

@@ -59,6 +59,13 @@ _ROUNDING = ("pad", "align", "round_up", "roundup", "ceil_div")
 _ROUNDS = frozenset(("next_power_of_2", "cdiv", "ceil_div", "ceil", "max", "round_up"))
 # A comment on extents; one on a block speaks of another block.
 _SAID = re.compile(r"#((?!block).)*?\b(multiples? of|divisible by)\b", re.IGNORECASE)
+_ACROSS_LANES = tuple(
+    TL + name
+    for name in (
+        *("sum", "max", "min", "argmax", "argmin", "reduce"),
+        *("cumsum", "cumprod", "associative_scan", "sort", "topk", "histogram", "gather"),
+    )
+)
 _ORDERS = tuple(TL + name for name in ("sort", "topk"))
 
 
@@ -213,7 +220,8 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
                 continue
             if _has_room(module, kernel, access.base, access.pointer, index):
                 return
-            finding = _unlike_finding(module, kernel, access, other, bound)
+            is_dropped = _is_dropped(flow, access, other)
+            finding = _unlike_finding(module, kernel, access, other, bound, is_dropped)
             yield replace(finding, severity=ADVICE) if _adds_zero(flow, access) else finding
             return
 
@@ -382,7 +390,7 @@ def _counted(addend: Value) -> Value:
 
 
 def _unlike_finding(
-    module: Module, kernel: Kernel, access: Access, other: Access, bound: Value
+    module: Module, kernel: Kernel, access: Access, other: Access, bound: Value, is_dropped: bool
 ) -> Finding:
     what = {"load": "reads", "store": "writes", "atomic": "updates"}[access.kind]
     is_loaded = any(part.op == "load" for part in walk(bound))
@@ -391,13 +399,24 @@ def _unlike_finding(
         if is_loaded
         else f"the end of {access.base}"
     )
+    dropped = ", though none of it is stored" if is_dropped else ""
     return Finding(
         module.index.range_of(access.node),
         f"The {other.kind} on line {other.node.lineno} masks these offsets and this {access.kind} "
-        f"does not: it {what} the memory past {end}.",
+        f"does not: it {what} the memory past {end}{dropped}.",
         kernel.name,
-        severity=ADVICE if is_loaded else None,
+        severity=ADVICE if is_loaded or is_dropped else None,
     )
+
+
+def _is_dropped(flow: Flow, access: Access, other: Access) -> bool:
+    """Whether what a load reads past the end is not stored: it harms where no memory follows.
+
+    The store has the same index, so that a product is not summed over it; a reduction may be.
+    """
+    if access.kind != "load" or other.kind != "store":
+        return False
+    return not any(access.result in set(walk(value)) for _, value, _ in flow.calls(*_ACROSS_LANES))
 
 
 def _has_padded_rows(module: Module, kernel: Kernel, pointer: Value) -> bool:
