@@ -1,0 +1,55 @@
+"""What the installed compilers write where a mask leaves out lanes and no value is given."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytestmark = pytest.mark.triton
+
+_KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def total(x_ptr, y_ptr, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    tl.store(y_ptr, tl.sum(tl.load(x_ptr + at, mask=at < n)))
+"""
+
+
+def _assembly(folder: Path, backend: str, arch: object, warp: int, stage: str) -> str:
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    kernel = _module(folder).total
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "B": "constexpr"}
+    source = ASTSource(fn=kernel, signature=signature, constexprs={(3,): 128})
+    return str(triton.compile(source, target=GPUTarget(backend, arch, warp)).asm[stage])
+
+
+def _module(folder: Path) -> ModuleType:
+    path = folder / "total.py"
+    path.write_text(_KERNEL)
+    spec = importlib.util.spec_from_file_location("total", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_nvidia_gets_zeros(tmp_path: Path) -> None:
+    assembly = _assembly(tmp_path, "cuda", 90, 32, "ptx")
+    loads = re.findall(r"mov\.u32 (%r\d+), 0x0;\s+@%p\d+ ld\.global\.b32 \{ (%r\d+) \}", assembly)
+    assert loads
+    assert all(zeroed == loaded for zeroed, loaded in loads)
+
+
+def test_amd_reads_past_the_end_of_a_buffer_which_gives_zeros(tmp_path: Path) -> None:
+    assembly = _assembly(tmp_path, "hip", "gfx942", 64, "llir")
+    assert re.search(r"select i1 .*, i32 -2147483648", assembly)
+    assert "amdgcn.raw.ptr.buffer.load" in assembly
