@@ -1,6 +1,7 @@
 """Which host code runs only to find faults: for a debugger, a validator, or on the way to an end.
 
 There a wait for the device is meant, or costs nothing that a run without a fault would notice.
+So it is where a caller has its tensors on the host.
 """
 
 import ast
@@ -38,6 +39,7 @@ def is_diagnostic(
     return any(
         _ends(module, place)
         or (place.test is not None and _asks_for_faults(module, function, place.test, is_check))
+        or (place.test is not None and _asks_for_host(place.test))
         for place in _enclosing_blocks(function, node)
     )
 
@@ -107,6 +109,18 @@ def _asks_for_faults(
         return True
     is_off = is_check or _default(function, switch.id) in (False, None)
     return _is_switch(switch.id, is_off or _named(switch.id, _DEBUGGING))
+
+
+def _asks_for_host(test: ast.expr) -> bool:
+    """Whether a test holds for tensors of the host: ``x.is_cpu``, ``device.type == "cpu"``."""
+    match test:
+        case ast.Attribute(attr="is_cpu"):
+            return True
+        case ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value="cpu")]):
+            return True
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(map(_asks_for_host, values))
+    return False
 
 
 def _is_switch(name: str, is_off: bool) -> bool:
