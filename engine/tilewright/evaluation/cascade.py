@@ -35,7 +35,7 @@ from tilewright.evaluation.syntax import check_syntax
 from tilewright.evaluation.trial_client import Heard, Timing, hear
 from tilewright.evaluation.workbench import Workbench
 from tilewright.knowledge.base import taxonomy
-from tilewright.knowledge.model import ADVICE
+from tilewright.knowledge.model import POSSIBLE
 from tilewright.problems.model import Entry
 from tilewright.source import parse_module
 from tilewright.source.model import Module
@@ -333,8 +333,9 @@ def certain_faults(
 
 
 def _certain(module: Module, context: AnalysisContext) -> Iterator[Issue]:
-    """Issues that are faults for sure; advice is none."""
+    """Issues that are faults for sure; none that is less severe than others of its kind."""
     types = taxonomy()
     for one in analyze(module, context, suppressed=True):
-        if types[one.id].certain and one.severity > ADVICE:
+        kind = types[one.id]
+        if kind.certain and one.severity >= min(kind.severity, POSSIBLE):
             yield one
