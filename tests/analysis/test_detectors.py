@@ -26,6 +26,8 @@ HEDGED = {
         "redundant_computation",
         "gemm_simplification",
         "dtype_precision",
+        "loop_invariant_code",
+        "uncoalesced_access",
     ),
 }
 """Issues with reports that rest on what other lines do, or that say that less is lost."""

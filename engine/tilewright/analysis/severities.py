@@ -23,6 +23,8 @@ _OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
 _OF_COMPILER = frozenset({"shape_not_constexpr", "global_not_constexpr", "unsupported_syntax"})
 _INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
 """A file that names one may run its kernels in Python, which takes what the compiler refuses."""
+_GENERATOR = "[[[cog"
+"""Marks places of a file that a generator fills in: names are set there, and nothing compiles."""
 OF_LAUNCHES = DEPENDS_ON_LAUNCH | _OF_TUNER
 
 
@@ -33,6 +35,8 @@ def with_severities(
     found = list(issues)
     unset = {issue.kernel for issue in found if issue.id == "undefined_name"} - {None}
     kept = [one for one in found if one.id not in _OF_PROGRAMS or one.kernel not in unset]
+    if module.lookup.says(_GENERATOR):
+        kept = [one for one in kept if one.id not in {"undefined_name", *_OF_COMPILER}]
     asked = {one.kernel for one in kept if one.kernel is not None and one.severity > ADVICE}
     unused = {name for name in asked if not _is_used(module, name)}
     less = _OF_COMPILER if any(map(module.lookup.says, _INTERPRETERS)) else frozenset()

@@ -358,8 +358,14 @@ def _ignores_meta(module: Module, launch: Launch) -> bool:
         names = {a.arg for a in grid.args.args}
         return not any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(grid.body))
     return isinstance(grid, ast.Tuple | ast.List) and not any(
-        isinstance(n, ast.Lambda) for n in ast.walk(grid)
+        isinstance(n, ast.Lambda) or _is_best(module, launch, n) for n in ast.walk(grid)
     )
+
+
+def _is_best(module: Module, launch: Launch, node: ast.AST) -> bool:
+    """Whether it is the configuration that the tuner has chosen before."""
+    given = resolve(module, launch, node) if isinstance(node, ast.Name) else node
+    return isinstance(given, ast.Attribute) and given.attr == "best_config"
 
 
 @kernel_detector("autotune_missing_reset", triton_kernels)

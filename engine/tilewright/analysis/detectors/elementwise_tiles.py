@@ -113,7 +113,7 @@ def _misfit(size: int, warps: int, width: int, is_plain: bool) -> str | None:
             f"Each of {threads} threads has {size // threads} elements of the largest tile, more "
             "than its registers hold; fewer rows a program, or more warps, keep the tile in them."
         )
-    if size <= threads // 4:
+    if size <= threads // 4 and warps > 1:
         return (
             f"The largest tile has {size} elements, and {threads} threads are started for it: "
             f"{warps * size // threads or 1} of {warps} warps would do, and the others repeat "

@@ -27,6 +27,7 @@ from tilewright.analysis.instances.operators import (
     CONTAINER_METHODS,
     CONTAINERS,
     FAILURES,
+    LEAST_SCALED,
     PLAIN,
     container_call,
     containers_in,
@@ -65,7 +66,8 @@ class Evaluator(Hooks):
             return type(value)(map(self.scaled, value))
         if isinstance(value, dict):
             return {key: self.scaled(one) for key, one in value.items()}
-        return value // self.scale if is_block(value) else value
+        is_long = is_block(value) and value >= LEAST_SCALED * self.scale
+        return value // self.scale if is_long else value
 
     def step(self) -> None:
         """Count a step; raises Unfollowed where too many were taken."""

@@ -11,6 +11,8 @@ from tilewright.source.constants import ARITHMETIC
 FAILURES = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 """What operations on values of the wrong kind raise."""
 LEAST_BLOCK = 8
+LEAST_SCALED = 4
+"""What the shortest block is made where lengths of blocks are scaled."""
 """Powers of two from here on are taken for lengths of blocks."""
 GREATEST = 1 << 62
 """Greater numbers are not followed: no size is one, and their digits could double for ever."""

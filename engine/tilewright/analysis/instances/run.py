@@ -2,6 +2,7 @@
 
 import ast
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +19,7 @@ from tilewright.analysis.instances.model import (
     Unfollowed,
     keys_of,
 )
-from tilewright.analysis.instances.operators import FAILURES, is_block
+from tilewright.analysis.instances.operators import FAILURES, LEAST_SCALED, is_block
 from tilewright.analysis.instances.outcomes import record_of
 from tilewright.analysis.instances.record import Outside, Record, Shared
 from tilewright.analysis.instances.sizes import Shape, Sizes, is_callers_number
@@ -33,7 +34,9 @@ from tilewright.source.parse import module_constants
 _MOST_ELEMENTS = 20_000
 _ATTEMPTS = 8
 _MOST_HOSTS = 2
-_SHORTEST = 4
+_MAKERS = frozenset(
+    f"{new}{name}" for new in ("", "new_") for name in ("empty", "zeros", "ones", "full")
+)
 _STEPS = 8_000
 """What all evaluations of a kernel with a host function may take: expressions, and lanes in 16."""
 _GREATEST_BLOCK = 1 << 13
@@ -155,7 +158,7 @@ class _Instances:
             if sizes.scale == 1 or keys_of(fault.storage.size)
         }
         unwritten = list(self._unwritten(run))
-        others = [sizes.again(block=max(_SHORTEST, self.greatest))] if outside or shared else []
+        others = [sizes.again(block=max(LEAST_SCALED, self.greatest))] if outside or shared else []
         if sizes.has_callers_numbers and (outside or shared or unwritten):
             others.append(sizes.again(is_least=True))
         for other in others:
@@ -168,6 +171,7 @@ class _Instances:
             unwritten = [] if exact is None else list(self._unwritten(exact[0]))
             if not unwritten:
                 break
+        unwritten = [one for one in unwritten if not self._hangs_on_others(one, sizes)]
         if not outside and not shared and not unwritten:
             return None
         return Faults(
@@ -180,6 +184,14 @@ class _Instances:
             tuple(unwritten),
             tuple(shared.values()),
         )
+
+    def _hangs_on_others(self, fault: Unwritten, sizes: Sizes) -> bool:
+        """Whether another tensor that is longer fills a buffer: callers may see to that."""
+        for key in sizes.of_others(fault.storage.size):
+            again = self._attempt(sizes.again(long=frozenset((key,))), is_exact=True)
+            if again is not None and not any(True for _ in self._unwritten(again[0])):
+                return True
+        return False
 
     def _unwritten(self, run: _Run) -> Iterator[Unwritten]:
         record = run.record
@@ -318,9 +330,36 @@ def _blocks_in(function: ast.FunctionDef) -> tuple[int, ...]:
 
 
 @per_text
+def _extents_in(function: ast.FunctionDef) -> tuple[int, ...]:
+    """The stated extents of tensors that a host function makes: ``torch.empty(n, 8)``."""
+    made = (
+        call
+        for call in nodes_like(function, ast.Call)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _MAKERS
+    )
+    return tuple(_blocks(node for call in made for part in call.args for node in ast.walk(part)))
+
+
+@per_text
 def _has_bits(function: ast.FunctionDef) -> bool:
     """Whether bits of numbers are taken anywhere, or powers."""
     return any(map(_takes_bits, nodes_like(function, ast.BinOp)))
+
+
+@per_text
+def _splits_lanes(kernel: ast.FunctionDef) -> bool:
+    """Whether lanes of a stated number may be rows and columns: ``arange(0, 16) // 4``."""
+    calls = nodes_like(kernel, ast.Call)
+    has_lanes = any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "arange"
+        and isinstance(call.args[-1] if call.args else None, ast.Constant)
+        for call in calls
+    )
+    return has_lanes and any(
+        isinstance(node.op, ast.FloorDiv | ast.Mod) and isinstance(node.right, ast.Constant)
+        for node in nodes_like(kernel, ast.BinOp)
+    )
 
 
 @per_text
@@ -331,14 +370,16 @@ def _words_of(function: ast.FunctionDef) -> frozenset[str]:
 def _scale(module: Module, kernel: Kernel, function: ast.FunctionDef) -> int:
     """What all lengths of blocks can be divided by, so that few lanes tell the same.
 
-    1 where bits of indices are taken, or powers of numbers: these do not follow.
+    1 where bits of indices are taken, powers of numbers, or parts of a number of lanes that the
+    text states: these do not follow.
     """
     functions = [function, kernel.node, *(helper.node for helper in module.helpers_of(kernel))]
-    if any(map(_has_bits, functions)):
+    if any(map(_has_bits, functions)) or _splits_lanes(kernel.node):
         return 1
     constants = module_constants(module.tree)
     words = frozenset().union(*map(_words_of, functions)) & constants.keys()
-    found = [number for outer in functions for number in _blocks_in(outer)]
+    found = [number for inner in functions[1:] for number in _blocks_in(inner)]
+    found += Counter(_blocks_in(function)) - Counter(_extents_in(function))
     found += _blocks(node for word in words for node in ast.walk(constants[word]))
     tuned = kernel.autotune.configs if kernel.autotune is not None else None
     for config in tuned or ():
@@ -347,7 +388,7 @@ def _scale(module: Module, kernel: Kernel, function: ast.FunctionDef) -> int:
     if any(one * two in lengths for one in lengths for two in lengths):
         # A length that is a product of two others would be made too short by less than these.
         return 1
-    return max(1, min(found, default=_SHORTEST) // _SHORTEST)
+    return max(1, min(found, default=LEAST_SCALED) // LEAST_SCALED)
 
 
 def _takes_bits(node: ast.AST) -> bool:

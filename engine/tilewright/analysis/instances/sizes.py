@@ -23,6 +23,7 @@ _POWERS = (4, 8, 2, 16, 32)
 _NUMBERS = {Shape.WHOLE: (2, 4, 8), Shape.ODD: (3, 2, 5), Shape.EVEN: (2, 6, 4)}
 """Of parameters that are no tensors, of which few are as large as an extent."""
 _DEVICE = 2
+_LONG = 16
 UNITS = "programs of the device"
 
 
@@ -42,6 +43,7 @@ class Sizes:
         scale: what the lengths of blocks are divided by.
         is_least: numbers that the caller chooses are 1.
         is_padded: rows of the tensors given are further apart than they are long.
+        long: the names of sizes that are longer than most.
     """
 
     kind: Shape = Shape.WHOLE
@@ -55,6 +57,7 @@ class Sizes:
     scale: int = 1
     is_least: bool = False
     is_padded: bool = False
+    long: frozenset[str] = frozenset()
     _chosen: dict[str, int] = field(default_factory=dict)
 
     def size(self, key: str) -> Dim:
@@ -98,6 +101,8 @@ class Sizes:
         block: int | None = None,
         is_padded: bool | None = None,
         is_least: bool | None = None,
+        scale: int | None = None,
+        long: frozenset[str] | None = None,
     ) -> "Sizes":
         """Other sizes, with what is known of the names."""
         return replace(
@@ -106,8 +111,16 @@ class Sizes:
             block=self.block if block is None else block,
             is_padded=self.is_padded if is_padded is None else is_padded,
             is_least=self.is_least if is_least is None else is_least,
+            scale=self.scale if scale is None else scale,
+            long=self.long if long is None else long,
             _chosen={},
         )
+
+    def of_others(self, value: object) -> frozenset[str]:
+        """The names of sizes of tensors from which no size in a number is."""
+        own = {_tensor(key) for key in keys_of(value)}
+        others = (key for key in self._chosen if not _is_callers(key) and key != UNITS)
+        return frozenset(key for key in others if _tensor(key) not in own)
 
     def named(self, number: int) -> set[str]:
         """The names of sizes that were given this number, or divide it."""
@@ -125,6 +138,8 @@ class Sizes:
         is_ragged = self.kind is not Shape.WHOLE and key in self.ragged and key not in self.powers
         if key in self.multiples:
             return self.multiples[key] * (3 if is_ragged else 2)
+        if key in self.long:
+            return _LONG
         if _is_callers(key) and self.is_least:
             return 1
         if _is_callers(key):
@@ -146,6 +161,10 @@ def _spelled(key: str) -> str:
     if key.endswith("#"):
         return f"{key[:-1]}.numel()"
     return f"{name}.shape[{axis}]" if sign else key
+
+
+def _tensor(key: str) -> str:
+    return key.removesuffix("#").rpartition(".")[0] or key.removesuffix("#")
 
 
 def _is_callers(key: str) -> bool:

@@ -244,8 +244,12 @@ def _unbounded_exp(value: Value) -> bool:
 
 
 def _chooses_number(part: Value) -> bool:
-    """``tl.where(x > 10.0, 10.0, x)``."""
-    return part.is_call(TL + "where") and any(v.op == "const" for v in part.positional[1:])
+    """``tl.where(x > 10.0, 10.0, x)``, or a magnitude: ``tl.where(x >= 0, x, -x)``."""
+    if not part.is_call(TL + "where") or len(part.positional) != 3:
+        return False
+    _, one, two = part.positional
+    is_magnitude = _opposite(one, two) or _opposite(two, one)
+    return is_magnitude or any(value.op == "const" for value in (one, two))
 
 
 def _opposite(one: Value, two: Value) -> bool:

@@ -16,7 +16,7 @@ from tilewright.analysis.detectors.common import (
     triton_kernels,
 )
 from tilewright.analysis.detectors.program_counts import grid_extents
-from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
+from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
@@ -26,9 +26,14 @@ from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
 
-@kernel_detector("loop_invariant_code", triton_kernels)
-def loop_invariant_code(module: Module, kernel: Kernel, flow: Flow) -> Reports:
+@detector("loop_invariant_code")
+def loop_invariant_code(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A load in a loop that gives the same tile in every iteration."""
+    for kernel, flow in triton_kernels(module):
+        yield from _invariant_loads(module, kernel, flow)
+
+
+def _invariant_loads(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
     for access in flow.loads:
         if not access.loops or not access.is_plain:
             continue
@@ -42,12 +47,16 @@ def loop_invariant_code(module: Module, kernel: Kernel, flow: Flow) -> Reports:
         bases = {access.base} | {pointer_base(v.operands[0]) for v in _address_loads(access)}
         if may_overwrite(module, kernel, flow, bases, *loop_span(flow, loop.number)):
             continue
-        text = (
+        yield Finding(
+            module.index.range_of(access.node),
             "This load reads the same addresses in every iteration of the loop; because the "
             "loop also writes memory, the compiler does not hoist it, though the write goes "
-            "elsewhere."
+            "elsewhere.",
+            kernel.name,
+            related=(Related("the loop", first_line(module, loop.node)),),
+            # A number comes from a cache, while the loads of tiles are under way.
+            severity=None if _is_of_tile(access) else ADVICE,
         )
-        yield access.node, text, (Related("the loop", first_line(module, loop.node)),)
 
 
 def _has_one_turn(module: Module, kernel: Kernel, loop: Loop) -> bool:
@@ -158,8 +167,8 @@ def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[
                 "again.",
                 kernel.name,
                 related=(Related("first loaded here", module.index.range_of(first.node)),),
-                # A number comes from a cache.
-                severity=None if _is_of_tile(second) else ADVICE,
+                # A number comes from a cache; two parameters may be two tensors in other calls.
+                severity=None if _is_of_tile(second) and not is_alias else ADVICE,
             )
 
 

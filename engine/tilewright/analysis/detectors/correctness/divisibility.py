@@ -11,7 +11,7 @@ from tilewright.analysis.values import Value
 from tilewright.source.host import host_of
 from tilewright.source.model import Kernel, Launch, Module
 
-_POWERS = ("is_power_of_2", "is_power_of_two", "is_pow2", "next_power_of_2")
+_POWERS = ("is_integer", "is_power_of_2", "is_power_of_two", "is_pow2", "next_power_of_2")
 
 
 def states_divisibility(module: Module, kernel: Kernel) -> bool:

@@ -9,11 +9,11 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Flow, Value, reached, walk
-from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Module
 
 _EXPONENTIALS = tuple(f"{TL}{prefix}{name}" for prefix in ("", "math.") for name in ("exp", "exp2"))
 _COMPARISONS = frozenset({"Lt", "LtE", "Gt", "GtE"})
+_LEAST = 1
 _GREATEST = (TL + "max", TL + "maximum")
 
 
@@ -37,7 +37,7 @@ def empty_row_nan(module: Module, context: AnalysisContext) -> Iterator[Finding]
                 "their running maximum are both -inf, and -inf - -inf is NaN for the row.",
                 kernel.name,
                 related=_places(module, flow, where),
-                severity=ADVICE if _guards_addresses(flow, where) else None,
+                severity=_LEAST if _guards_addresses(flow, where) else None,
             )
             break
 

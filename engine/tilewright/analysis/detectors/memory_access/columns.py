@@ -8,6 +8,7 @@ from tilewright.analysis.tiles.infer import tiles_of
 from tilewright.analysis.tiles.model import TileFacts
 from tilewright.analysis.tiles.polynomial import Polynomial
 from tilewright.analysis.values import Access, Flow
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -35,6 +36,8 @@ def _finding(module: Module, kernel: Kernel, access: Access, steps: list[str]) -
         "a memory sector for one element. A block of neighbouring columns in one program reads "
         "whole sectors.",
         kernel.name,
+        # How many elements there are is not known: a few stay in a cache.
+        severity=ADVICE,
     )
 
 
