@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 
@@ -174,7 +175,6 @@ def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def product(numbers: tuple[int, ...]) -> int:
     """The number of elements of a shape; a ``Dim`` of all its sizes."""
-    total: int = 1
-    for number in numbers:
-        total = number * total if isinstance(number, Dim) else total * number
-    return total
+    total = prod(map(int, numbers))
+    keys = frozenset[str]().union(*map(keys_of, numbers))
+    return Dim(total, keys) if keys else total
