@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
+from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.model import ADVICE, POSSIBLE
@@ -41,10 +42,13 @@ def with_severities(
     unused = {name for name in asked if not _is_used(module, name)}
     less = _OF_COMPILER if any(map(module.lookup.says, _INTERPRETERS)) else frozenset()
     captured = {launch.kernel for launch in context.launches}
+    if is_for_a_fork(module):
+        slow = {one.id for one in kept if not taxonomy()[one.id].is_fault}
+        less = frozenset(("missing_barrier", *_OF_COMPILER, *slow))
     return [
         lessened(
             one,
-            is_interpreted=one.id in less,
+            is_for_others=one.id in less,
             is_unused=one.kernel in unused,
             is_captured=one.kernel in captured,
         )
@@ -53,11 +57,14 @@ def with_severities(
 
 
 def lessened(
-    issue: Issue, *, is_interpreted: bool = False, is_unused: bool = False, is_captured: bool = True
+    issue: Issue, *, is_for_others: bool = False, is_unused: bool = False, is_captured: bool = True
 ) -> Issue:
-    """An issue as severe as what is known of its kernel allows at most."""
+    """An issue as severe as what is known of its kernel allows at most.
+
+    Advice is what other rules decide: those of the interpreter, or of a vendor's own Triton.
+    """
     limit = issue.severity
-    if is_interpreted or (is_unused and _hangs_on_use(issue)):
+    if is_for_others or (is_unused and _hangs_on_use(issue)):
         limit = ADVICE
     elif is_unused or (taxonomy()[issue.id].some_calls and not is_captured):
         limit = POSSIBLE

@@ -112,9 +112,10 @@ def loads_in(*values: Value | None) -> Iterator[Value]:
 def source_numbers(module: Module, kernel: Kernel) -> list[tuple[Launch, Numbers]]:
     """Constexprs as each launch in the file states them, for each autotune configuration."""
     found = []
+    tuned = tuned_launches(module, kernel)
     for launch in module.launches_of(kernel.name):
         stated = stated_arguments(module, kernel, launch)
-        for values in _config_values(kernel):
+        for values in _config_values(kernel) if launch in tuned else [{}]:
             found.append((launch, Numbers({**stated, **values})))
     return found[:_MAX_ENVIRONMENTS]
 

@@ -113,11 +113,19 @@ def is_capped_vocabulary(
         for x in launches
         if block in x.arguments
     )
-    names = {str(v.detail) for v in walk(bounds[1]) if v.op == "param"} | {base or ""}
+    is_named = is_over_classes(module, kernel, loop, base)
+    return any(capped) and (is_named or _is_picked_from(flow, base))
+
+
+def is_over_classes(module: Module, kernel: Kernel, loop: Loop, base: str | None) -> bool:
+    """Whether a loop goes over a vocabulary or the like, by the names of what it reads."""
+    if loop.bounds is None:
+        return False
+    names = {str(v.detail) for v in walk(loop.bounds[1]) if v.op == "param"} | {base or ""}
+    launches = module.launches_of(kernel.name)
     given = [x.arguments[n] for x in launches for n in names if n in x.arguments]
     spelled = " ".join((*names, *map(ast.unparse, given))).lower()
-    is_named = any(word in spelled for word in _CLASSES)
-    return any(capped) and (is_named or _is_picked_from(flow, base))
+    return any(word in spelled for word in _CLASSES)
 
 
 def _is_capped(node: ast.expr) -> bool:

@@ -8,6 +8,7 @@ from tilewright.analysis.detectors.algorithmic.dispatch import (
     fits_block_to_loop,
     is_capped_vocabulary,
     is_for_long_rows,
+    is_over_classes,
 )
 from tilewright.analysis.detectors.common import (
     TL,
@@ -52,6 +53,7 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
             if is_capped_vocabulary(module, kernel, flow, group[0], first.base):
                 continue
             is_short = _fits_a_block(module, context, kernel, group[0])
+            is_short = is_short and not is_over_classes(module, kernel, group[0], first.base)
             needs = "a row that fits one block needs one pass"
             yield Finding(
                 module.index.range_of(again.node),

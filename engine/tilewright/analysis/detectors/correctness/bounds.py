@@ -109,7 +109,10 @@ def _unmasked(module: Module, context: AnalysisContext, kinds: frozenset[str]) -
             if not launches:
                 yield from outside(module, kernel, kinds)
             continue
-        bare = [a for a in flow.accesses if a.kind in kinds and _is_bare(a)]
+        chosen = _chosen(kernel)
+        bare = [
+            a for a in flow.accesses if a.kind in kinds and _is_bare(a) and a.node not in chosen
+        ]
         if not launches:
             yield from _derived(module, kernel, flow, bare, kinds)
         for access in bare if launches else ():
@@ -151,6 +154,12 @@ def _unlike_any(
 ) -> Iterator[Finding]:
     for access in accesses:
         yield from _unlike_others(module, kernel, flow, access)
+
+
+def _chosen(kernel: Kernel) -> set[ast.AST]:
+    """What runs in one case alone: ``load(x) if EVEN else load(x, mask)``."""
+    choices = nodes_like(kernel.node, ast.IfExp)
+    return {node for c in choices for arm in (c.body, c.orelse) for node in ast.walk(arm)}
 
 
 def _is_bare(access: Access) -> bool:

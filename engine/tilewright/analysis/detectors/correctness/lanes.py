@@ -32,7 +32,7 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
             access = by_result.get(load)
             if access is None or not _leaves_out_lanes(module, kernel, access, flow):
                 continue
-            is_right = all(_takes_zeros(value) for _, value in reductions)
+            is_right = all(_takes_zeros(flow, value) for _, value in reductions)
             user, _ = reductions[0]
             yield Finding(
                 module.index.range_of(access.node),
@@ -73,31 +73,44 @@ def _reductions(
     return found
 
 
-def _takes_zeros(value: Value) -> bool:
+def _takes_zeros(flow: Flow, value: Value) -> bool:
     """Whether a reduction or a dot is right where the lanes that loads leave out hold zeros.
 
     Nothing promises zeros, but Triton's backends for NVIDIA, AMD and Intel write them.
     """
     if value.op == "dot":
-        return any(map(_is_zero, value.positional[:2]))
+        return any(_is_zero(flow, operand) for operand in value.positional[:2])
     operand = value.positional[0]
     if value.is_call(TL + "sum"):
-        return _is_zero(operand)
-    return value.is_call(TL + "max") and operand.is_call(TL + "abs") and _is_zero(operand)
+        return _is_zero(flow, operand)
+    return value.is_call(TL + "max") and operand.is_call(TL + "abs") and _is_zero(flow, operand)
 
 
-def _is_zero(value: Value) -> bool:
-    """Whether a value is zero in lanes for which every masked load gives zero."""
+def _is_zero(flow: Flow, value: Value, carried: frozenset[Value] = frozenset()) -> bool:
+    """Whether a value is zero in lanes for which every masked load gives zero.
+
+    What a loop carries is, where it starts so and each turn keeps it so.
+    """
+    if value in carried:
+        return True
+    if value.op == "phi" and value.operands and value in flow.back_edges:
+        own = carried | {value}
+        starts, turns = value.operands[0], flow.back_edges[value]
+        return _is_zero(flow, starts, own) and _is_zero(flow, turns, own)
+    if value.is_call(TL + "zeros", TL + "zeros_like"):
+        return True
     if value.op == "load":
         other = value.keyword("other")
         return value.keyword("mask") is not None and (other is None or other.is_const(0))
     if value.op in ("cast", "expand", "unary") or value.is_call(TL + "abs", TL + "sqrt"):
-        return _is_zero(value.operands[0])
+        return _is_zero(flow, value.operands[0], carried)
     if value.is_binary("Mult"):
-        return any(map(_is_zero, value.operands))
+        return any(_is_zero(flow, operand, carried) for operand in value.operands)
     if value.is_binary("Div", "Pow"):
-        return _is_zero(value.operands[0])
-    return value.is_binary("Add", "Sub") and all(map(_is_zero, value.operands))
+        return _is_zero(flow, value.operands[0], carried)
+    if value.is_binary("Add", "Sub"):
+        return all(_is_zero(flow, operand, carried) for operand in value.operands)
+    return value.is_const(0)
 
 
 def _bare(value: Value) -> Value:

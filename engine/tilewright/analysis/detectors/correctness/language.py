@@ -11,8 +11,9 @@ from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
 
 _FORKS = (
-    *("ascend", "npu", "cann", "cambricon", "mlu", "enflame", "gcu[0-9]*", "kunlunxin", "mthreads"),
-    *("musa", "metax", "iluvatar", "hygon", "sunrise", "spacemit", "tsingmicro", "thead", "aipu"),
+    *("ascend", "npu", "cann", "cambricon", "camb", "mlu", "enflame", "gcu[0-9]*", "kunlun"),
+    *("kunlunxin", "mthreads", "musa", "metax", "iluvatar", "hygon", "sunrise", "spacemit"),
+    *("tsingmicro", "thead", "aipu"),
 )
 """Chips whose vendors ship a Triton of their own, with names and rules of its own.
 

@@ -9,7 +9,7 @@ from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.call_forms import refused_calls
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.values import Flow, Value
@@ -70,11 +70,15 @@ def unsupported_syntax(module: Module, context: AnalysisContext) -> Iterator[Fin
     for kernel, flow in triton_kernels(module):
         if _is_template(module, kernel):
             continue
+        places: dict[str, list[Range]] = {}
         for refused in _refused(module, kernel, flow, context.triton_version):
+            places.setdefault(refused.what, []).append(_head(module, refused.node))
+        for what, found in places.items():
             yield Finding(
-                _head(module, refused.node),
-                f"Triton's compiler takes no {refused.what} in a kernel: this does not compile.",
+                found[0],
+                f"Triton's compiler takes no {what} in a kernel: this does not compile.",
                 kernel.name,
+                related=tuple(Related("and this", place) for place in found[1:]),
             )
 
 

@@ -9,7 +9,7 @@ from tilewright.analysis.dtypes import HALVES
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
-from tilewright.analysis.values import Value
+from tilewright.analysis.values import Flow, Value
 from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Module
@@ -31,6 +31,8 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
             found = [tiles.facts_of(source).dtype for source in sources if source is not None]
             if any(_is_fp32_buffer(module, kernel, source) for source in sources):
                 continue
+            if any(_is_state(flow, source) for source in sources):
+                continue
             if None in found:
                 if is_advised or value.keyword("input_precision") or value.keyword("allow_tf32"):
                     # A stated precision was chosen; without types it stands.
@@ -47,6 +49,12 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                 # Their products want neither width.
                 severity=ADVICE if not sure and module.lookup.says(_BYTES) else None,
             )
+
+
+def _is_state(flow: Flow, load: Value | None) -> bool:
+    """Whether the kernel stores to what it loads here: a sum that is kept, mostly in fp32."""
+    base = None if load is None else pointer_base(load.operands[0])
+    return base is not None and any(write.base == base for write in flow.writes)
 
 
 def _is_fp32_buffer(module: Module, kernel: Kernel, load: Value | None) -> bool:
