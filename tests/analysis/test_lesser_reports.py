@@ -37,6 +37,38 @@ def scaled(x_ptr, w_ptr, y_ptr, n, B: tl.constexpr):
     w = tl.load(w_ptr + at)
     tl.store(y_ptr + at, {scaled}, mask=at < n)
 """
+_LATE = """
+@triton.jit
+def causal(q_ptr, k_ptr, v_ptr, o_ptr, n, past, D: tl.constexpr, B: tl.constexpr):
+    rows = tl.program_id(0) * B + tl.arange(0, B)
+    d = tl.arange(0, D)
+    q = tl.load(q_ptr + rows[:, None] * D + d[None, :], mask=rows[:, None] < n, other=0.0)
+    total = tl.zeros((B, D), dtype=tl.float32)
+    for start in range(0, n, B):
+        cols = start + tl.arange(0, B)
+        k = tl.load(k_ptr + cols[None, :] * D + d[:, None], mask=cols[None, :] < n, other=0.0)
+        v = tl.load(v_ptr + cols[:, None] * D + d[None, :], mask=cols[:, None] < n, other=0.0)
+        below = {rows}
+        s = tl.where(below[:, None] >= cols[None, :], tl.dot(q, k), float("-inf"))
+        total += tl.dot(tl.exp(s), v)
+    tl.store(o_ptr + rows[:, None] * D + d[None, :], total, mask=rows[:, None] < n)
+"""
+_DEFAULT = """
+import torch
+
+@triton.jit
+def cut(x_ptr, lengths_ptr, y_ptr, most, B: tl.constexpr):
+    n = tl.load(lengths_ptr + tl.program_id(0))
+    i = tl.arange(0, B)
+    x = tl.load(x_ptr + tl.program_id(0) * most + i, mask=i < n, other=0.0)
+    tl.store(y_ptr + tl.program_id(0) * most + i, x, mask=i < most)
+
+def cuts(x, lengths, longest=None):
+    y = torch.empty_like(x)
+    {read}
+    cut[(x.shape[0],)](x, lengths, y, longest, B=128)
+    return y
+"""
 _COUNT = """
 @triton.autotune([triton.Config({{"B": 128}}), triton.Config({{"B": 256}})], key=[])
 @triton.jit
@@ -291,6 +323,13 @@ def _one(issue: str, text: str) -> tuple[int, str]:
                 "check": "",
             },
         ),
+        ("gemm_simplification", _LATE, {"rows": "rows"}, {"rows": "past + rows"}),
+        (
+            "device_host_sync",
+            _DEFAULT,
+            {"read": "longest = lengths.max().item()"},
+            {"read": "if longest is None:\n        longest = lengths.max().item()"},
+        ),
     ],
 )
 def test_what_is_less_certain_is_advice(
@@ -424,3 +463,24 @@ def run(x, y, out):
 """
     issues = analyze(parse_module(text, "scale.py"))
     assert [i.severity for i in issues if i.id == "exchanged_arguments"] == [severity]
+
+
+@pytest.mark.parametrize(("version", "severity"), [(None, 5), ((3, 8), 5), ((3, 9), 2)])
+def test_a_lock_is_advice_where_the_compiler_sets_a_barrier(
+    version: tuple[int, int] | None, severity: int
+) -> None:
+    text = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def add(x_ptr, y_ptr, lock_ptr, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    x = tl.load(x_ptr + tl.program_id(0) * n + at, mask=at < n, other=0.0)
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    tl.store(y_ptr + at, x + tl.load(y_ptr + at, mask=at < n), mask=at < n)
+    tl.atomic_xchg(lock_ptr, 0)
+"""
+    found = analyze(parse_module(text), AnalysisContext(triton_version=version))
+    assert [i.severity for i in found if i.id == "lock_without_barrier"] == [severity]

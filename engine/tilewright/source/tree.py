@@ -11,6 +11,7 @@ open), with a word that cannot continue a statement.
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,9 @@ from tilewright.source.segments import Segment, closing_segment, segments
 from tilewright.source.text import LineIndex, Range
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_NEWER = (3, 12)
+_OF_NEWER = re.compile(r"\s*(type\s+\w+.*=|(def|class)\s+\w+\s*\[)")
+"""Lines that Python reads from that release on: names and parameters of types."""
 PARSE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What ``ast`` raises for a text it cannot read."""
 _TRIES = 6
@@ -276,7 +280,12 @@ def _problem(error: BaseException, index: LineIndex, segment: Segment) -> Syntax
     column = min(max((error.offset or 1) - 1, 0), width)
     same_line = error.end_lineno == error.lineno and (error.end_offset or 0) > (error.offset or 0)
     end = min((error.end_offset or 1) - 1, width) if same_line else width
-    return SyntaxProblem(error.msg, Range(line, column, line, max(end, column)))
+    said = error.msg
+    if sys.version_info < _NEWER and _OF_NEWER.match(index.lines[line - 1]):
+        said += (
+            f": Python {'.'.join(map(str, sys.version_info[:2]))} reads it, a newer one wrote it"
+        )
+    return SyntaxProblem(said, Range(line, column, line, max(end, column)))
 
 
 def repaired(text: str, broken: Broken) -> str | None:

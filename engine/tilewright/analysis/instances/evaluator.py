@@ -54,6 +54,7 @@ class Evaluator(Hooks):
         self.result: Known = None
         self.steps = steps
         self.depth = 0
+        self.unread = frozenset[str]()  # sizes that the text leaves aside: others say the same
         self._globals: dict[str, Known] = module.memo.setdefault((Evaluator, scale), {})
 
     # Expressions.
@@ -353,6 +354,8 @@ class Evaluator(Hooks):
                 values = self.unpacked(value, parts)
                 for part, one in zip(parts, values, strict=True):
                     self.bind(part, one)
+                    if isinstance(part, ast.Name) and part.id == "_":
+                        self.unread |= keys_of(one)
             case ast.Starred(value=inner):
                 self.bind(inner, UNKNOWN)
             case ast.Subscript(slice=index) if (held := self._container_of(target)) is not None:

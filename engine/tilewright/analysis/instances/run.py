@@ -156,6 +156,7 @@ class _Instances:
             node: fault
             for node, fault in record.outside.items()
             if sizes.scale == 1 or keys_of(fault.storage.size)
+            if run.host.unread.isdisjoint(keys_of(fault.storage.size))
         }
         unwritten = list(self._unwritten(run))
         others = [sizes.again(block=max(LEAST_SCALED, self.greatest))] if outside or shared else []

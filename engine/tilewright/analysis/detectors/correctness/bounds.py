@@ -12,6 +12,7 @@ from tilewright.analysis.detectors.correctness.divisibility import (
     is_stated_multiple,
     is_whole_at_launches,
 )
+from tilewright.analysis.detectors.correctness.lanes import is_in_whole_blocks
 from tilewright.analysis.detectors.correctness.masks import (
     additive_parts,
     is_all_bounds,
@@ -211,7 +212,8 @@ def _unlike_others(module: Module, kernel: Kernel, flow: Flow, access: Access) -
         bounded = next((b for b in upper_bounds(other.mask) if b[0] in indices), None)
         if bounded is not None and bounded[0] in set(additive_parts(other.pointer)):
             index, bound = bounded
-            if _picks_lanes(module, kernel, index, bound) or _stays_below(flow, index):
+            is_below = _stays_below(flow, index) or is_in_whole_blocks(index, bound, flow)
+            if is_below or _picks_lanes(module, kernel, index, bound):
                 continue
             if _is_selection(flow, access, index, bound) or _keeps_first(access, other):
                 continue

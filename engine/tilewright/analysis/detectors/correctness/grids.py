@@ -45,9 +45,12 @@ def grid_block_mismatch(module: Module, kernel: Kernel, flow: Flow) -> Reports:
 def _takes_several(flow: Flow, axis: int, times: int, numbers: Numbers) -> bool:
     """Whether each number of a program's block stands for that many elements.
 
-    ``offs * 4`` or ``offs[:, None] * VEC``; a turn of a loop through as many of its blocks.
+    ``offs * 4`` or ``offs[:, None] * VEC``; ``n // 4`` of them in all; a turn of a loop through as
+    many of its blocks.
     """
     for value in set(flow.values.values()):
+        if value.is_binary("FloorDiv") and number_of(value.operands[1], numbers) == times:
+            return True
         if value.is_binary("Mult"):
             for one, other in (value.operands, value.operands[::-1]):
                 known = block_of(unexpanded(one))

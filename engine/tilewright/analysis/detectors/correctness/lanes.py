@@ -171,7 +171,11 @@ def _ends_with_loop(mask: Value, flow: Flow) -> bool:
     mask = _unexpanded(mask)
     if mask.op != "compare" or mask.detail != "Lt":
         return False
-    offset, end = _unexpanded(mask.operands[0]), mask.operands[1]
+    return is_in_whole_blocks(_unexpanded(mask.operands[0]), mask.operands[1], flow)
+
+
+def is_in_whole_blocks(offset: Value, end: Value, flow: Flow) -> bool:
+    """Whether an offset is one of whole blocks below an end: ``turn * B + arange(0, B)``."""
     if not offset.is_binary("Add"):
         return False
     for one, two in (offset.operands, offset.operands[::-1]):

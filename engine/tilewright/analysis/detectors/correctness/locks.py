@@ -2,21 +2,34 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tilewright.analysis.detectors.autotuning import is_compiled
 from tilewright.analysis.detectors.common import TL, triton_kernels
-from tilewright.analysis.detectors.registry import Reports, kernel_detector
-from tilewright.analysis.model import Related
+from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Access, Flow, walk
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Module
 
 _WAITS = (TL + "atomic_cas", TL + "atomic_xchg", TL + "atomic_add")
+_BARRIER_SINCE = (3, 9)
 _RELEASES = (TL + "atomic_xchg", TL + "atomic_cas", TL + "atomic_add")
 
 
-@kernel_detector("lock_without_barrier", triton_kernels)
-def lock_without_barrier(module: Module, kernel: Kernel, flow: Flow) -> Reports:
-    """A store under a lock with no barrier between it and the release."""
+@detector("lock_without_barrier")
+def lock_without_barrier(module: Module, context: AnalysisContext) -> Iterator[Finding]:
+    """A store under a lock with no barrier between it and the release.
+
+    Triton 3.9 puts one before an atomic for NVIDIA's chips, where it is advice.
+    """
+    has_barrier = context.triton_version is not None and context.triton_version >= _BARRIER_SINCE
+    for kernel, flow in triton_kernels(module):
+        for finding in _released(module, kernel, flow):
+            yield replace(finding, severity=ADVICE) if has_barrier else finding
+
+
+def _released(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
     atomics = [a for a in flow.writes if a.kind == "atomic"]
     for waited in _waits(module, flow, atomics) if len(atomics) > 1 else ():
         release = _release(module, atomics, waited)
@@ -25,12 +38,14 @@ def lock_without_barrier(module: Module, kernel: Kernel, flow: Flow) -> Reports:
             continue
         if kernel.autotune and not is_compiled(kernel, release.node, kernel.autotune.configs):
             continue
-        text = (
+        yield Finding(
+            module.index.range_of(release.node),
             f"One thread releases the lock, and other threads of the program may still be at "
             f"the store on line {store.node.lineno}: without tl.debug_barrier() before this, "
-            "the next program reads old values."
+            "the next program reads old values.",
+            kernel.name,
+            related=(Related("stored here", module.index.range_of(store.node)),),
         )
-        yield release.node, text, (Related("stored here", module.index.range_of(store.node)),)
         break
 
 

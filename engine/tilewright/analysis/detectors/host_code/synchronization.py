@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from tilewright.analysis.detectors.host_code.diagnostics import (
+    is_default,
     is_diagnostic,
     is_final_print,
     is_shown,
@@ -160,8 +161,11 @@ def _read_backs(
 def _is_avoidable(function: ast.FunctionDef, read: ReadBack, launches: list[Launch]) -> bool:
     """Whether a read waits in each turn of a loop, or for a number that a kernel could load.
 
-    Other reads are often meant, and a short copy to the device waits for less.
+    Other reads are often meant, as is one that callers avoid by an argument of their own, and a
+    short copy to the device waits for less.
     """
+    if is_default(function, read.node):
+        return False
     return read.is_read and (read.is_repeated or _is_given(function, read.node, launches))
 
 

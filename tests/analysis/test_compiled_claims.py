@@ -1,4 +1,4 @@
-"""What the installed compilers write where a mask leaves out lanes and no value is given."""
+"""What issues say of the installed compilers: lanes without a value, barriers before atomics."""
 
 import importlib.util
 import re
@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.triton
 
-_KERNEL = """
+_KERNELS = """
 import triton
 import triton.language as tl
 
@@ -17,24 +17,30 @@ import triton.language as tl
 def total(x_ptr, y_ptr, n, B: tl.constexpr):
     at = tl.arange(0, B)
     tl.store(y_ptr, tl.sum(tl.load(x_ptr + at, mask=at < n)))
+
+@triton.jit
+def released(x_ptr, y_ptr, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    tl.store(x_ptr + at, tl.load(x_ptr + at, mask=at < n) + 1.0, mask=at < n)
+    tl.atomic_xchg(y_ptr, 0.0)
 """
 
 
-def _assembly(folder: Path, backend: str, arch: object, warp: int, stage: str) -> str:
+def _assembly(folder: Path, name: str, backend: str, arch: object, warp: int, stage: str) -> str:
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    kernel = _module(folder).total
+    kernel = getattr(_module(folder), name)
     signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "B": "constexpr"}
     source = ASTSource(fn=kernel, signature=signature, constexprs={(3,): 128})
     return str(triton.compile(source, target=GPUTarget(backend, arch, warp)).asm[stage])
 
 
 def _module(folder: Path) -> ModuleType:
-    path = folder / "total.py"
-    path.write_text(_KERNEL)
-    spec = importlib.util.spec_from_file_location("total", path)
+    path = folder / "kernels.py"
+    path.write_text(_KERNELS)
+    spec = importlib.util.spec_from_file_location("kernels", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -43,13 +49,21 @@ def _module(folder: Path) -> ModuleType:
 
 
 def test_nvidia_gets_zeros(tmp_path: Path) -> None:
-    assembly = _assembly(tmp_path, "cuda", 90, 32, "ptx")
+    assembly = _assembly(tmp_path, "total", "cuda", 90, 32, "ptx")
     loads = re.findall(r"mov\.u32 (%r\d+), 0x0;\s+@%p\d+ ld\.global\.b32 \{ (%r\d+) \}", assembly)
     assert loads
     assert all(zeroed == loaded for zeroed, loaded in loads)
 
 
 def test_amd_reads_past_the_end_of_a_buffer_which_gives_zeros(tmp_path: Path) -> None:
-    assembly = _assembly(tmp_path, "hip", "gfx942", 64, "llir")
+    assembly = _assembly(tmp_path, "total", "hip", "gfx942", 64, "llir")
     assert re.search(r"select i1 .*, i32 -2147483648", assembly)
     assert "amdgcn.raw.ptr.buffer.load" in assembly
+
+
+def test_nvidia_gets_a_barrier_between_a_store_and_an_atomic(tmp_path: Path) -> None:
+    assembly = _assembly(tmp_path, "released", "cuda", 90, 32, "ptx")
+    _, _, behind = assembly.partition("st.global")
+    before, atomic, _ = behind.partition("atom.global")
+    assert atomic
+    assert "bar.sync" in before
