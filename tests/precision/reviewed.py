@@ -36,6 +36,7 @@ LISTS = (
     (FOLDER / "installable_packages.yaml", "at first sight"),
     (FOLDER / "released_code.yaml", "at first sight"),
     (FOLDER / "published_packages.yaml", "at first sight"),
+    (FOLDER / "further_published_packages.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 

@@ -20,6 +20,8 @@ _MOST_A_THREAD = 32
 _MOST_AT_ALL = 128
 """Half of the 255 registers of a thread, one for each element in fp32."""
 _DEFAULT_WARPS = 4
+_FEW = 64
+"""Elements of a tile that takes so little time that its launch is most of it."""
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "reduce", "cumsum", "argmax"))
 _MADE = tuple(TL + name for name in ("zeros", "full"))
 _MOST_ATOMICS = 8
@@ -66,8 +68,8 @@ def misfits(module: Module, context: AnalysisContext) -> Iterator[Finding]:
 def _weight(module: Module, launch: Launch, size: int, threads: int) -> int | None:
     """The severity of a tile's size where less is lost than by others."""
     is_held = threads < size <= _MOST_AT_ALL * threads
-    is_alone = size < threads and is_one_program(module, launch)
-    return ADVICE if is_held or is_alone else None
+    is_little = size < threads and (size <= _FEW or is_one_program(module, launch))
+    return ADVICE if is_held or is_little else None
 
 
 def _is_short(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> bool:

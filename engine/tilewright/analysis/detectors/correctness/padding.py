@@ -27,12 +27,17 @@ def has_room(module: Module, kernel: Kernel, base: str, pointer: Value, index: V
 
 
 def _is_as_long(module: Module, kernel: Kernel, tensor: str, index: Value) -> bool:
-    """Whether a launch passes an extent of the tensor itself for the length of a single block."""
+    """Whether a launch passes an extent of the tensor itself for the length of a single block.
+
+    Or one that was rounded up, by its name.
+    """
     if index.op != "arange":
         return False
     block = str(index.operands[1].detail)
     for launch in module.launches_of(kernel.name):
         length, given = launch.arguments.get(block), launch.arguments.get(tensor)
+        if length is not None and says_whole(ast.unparse(length)):
+            return True
         size = None if length is None else size_passed(module, launch, length)
         if size is not None and isinstance(given, ast.Name) and size.tensor == given.id:
             return True

@@ -87,6 +87,16 @@ def _with_origins(graph: HostGraph, device: frozenset[HostValue]) -> frozenset[H
     return frozenset(found)
 
 
+def _is_by_name(value: HostValue) -> bool:
+    """``sizes["rows"]``: what is known of a dictionary's other entries says nothing of it."""
+    node = value.node
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+    )
+
+
 def _moves(value: HostValue) -> bool:
     """Whether an operation may take a tensor to another device."""
     name = short(value.operation)
@@ -152,6 +162,8 @@ def _in_graph(graph: HostGraph, device: frozenset[HostValue]) -> Iterator[ReadBa
         if use.kind is UseKind.OPERATION and isinstance(use.node, ast.Call):
             what = _spelling(use.node)
             if what is None or _asks_device(graph, use.place.branches):
+                continue
+            if _is_by_name(use.value) and not what.startswith("."):
                 continue
             is_repeated = bool(use.place.loops)
             if _is_on_device(use.value, device) or (is_repeated and _is_likely(graph, use, what)):
