@@ -37,6 +37,7 @@ LISTS = (
     (FOLDER / "released_code.yaml", "at first sight"),
     (FOLDER / "published_packages.yaml", "at first sight"),
     (FOLDER / "further_published_packages.yaml", "at first sight"),
+    (FOLDER / "last_published_packages.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 
