@@ -1,11 +1,10 @@
 """What issues say of the installed compilers: lanes without a value, barriers before atomics."""
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from kernel_modules import imported
 
 pytestmark = pytest.mark.triton
 
@@ -31,21 +30,10 @@ def _assembly(folder: Path, name: str, backend: str, arch: object, warp: int, st
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    kernel = getattr(_module(folder), name)
+    kernel = getattr(imported(_KERNELS, folder / "kernels_of_claims.py"), name)
     signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "B": "constexpr"}
     source = ASTSource(fn=kernel, signature=signature, constexprs={(3,): 128})
     return str(triton.compile(source, target=GPUTarget(backend, arch, warp)).asm[stage])
-
-
-def _module(folder: Path) -> ModuleType:
-    path = folder / "kernels.py"
-    path.write_text(_KERNELS)
-    spec = importlib.util.spec_from_file_location("kernels", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_nvidia_gets_zeros(tmp_path: Path) -> None:

@@ -4,13 +4,12 @@ Each kernel of the golden files named here goes through the front end of the ins
 for an NVIDIA chip, with guessed argument types: no GPU is needed.
 """
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from kernel_modules import imported
 from snippets import KERNELS, Snippet, read
 
 from tilewright.source import parse_module
@@ -91,16 +90,9 @@ def test_the_compiler_agrees(snippet: Snippet, kernel: Kernel, tmp_path: Path) -
 
 
 def _imported(snippet: Snippet, folder: Path) -> ModuleType:
-    path = folder / "kernels_under_test.py"
     text = snippet.text
-    path.write_text(text if "import triton\n" in text else _PRELUDE + text)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    whole = text if "import triton\n" in text else _PRELUDE + text
+    return imported(whole, folder / "kernels_under_test.py")
 
 
 def _refusal(module: ModuleType, kernel: Kernel, snippet: Snippet) -> BaseException | None:

@@ -101,7 +101,6 @@ class Sizes:
         block: int | None = None,
         is_padded: bool | None = None,
         is_least: bool | None = None,
-        scale: int | None = None,
         long: frozenset[str] | None = None,
     ) -> "Sizes":
         """Other sizes, with what is known of the names."""
@@ -111,7 +110,6 @@ class Sizes:
             block=self.block if block is None else block,
             is_padded=self.is_padded if is_padded is None else is_padded,
             is_least=self.is_least if is_least is None else is_least,
-            scale=self.scale if scale is None else scale,
             long=self.long if long is None else long,
             _chosen={},
         )

@@ -1,7 +1,7 @@
 """Detectors of undefined lanes: what a mask leaves out and a reduction takes in."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from tilewright.analysis.detectors.block_pointers import is_block_pointer
 from tilewright.analysis.detectors.common import TL, choices_of, source_of, triton_kernels
@@ -27,7 +27,8 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
     """Masked lanes of a load without ``other`` that enter a reduction or a dot."""
     for kernel, flow in triton_kernels(module):
         by_result = {a.result: a for a in flow.loads if a.result is not None}
-        used = _reductions(module, kernel, flow, tiles_of(module, kernel, context))
+        tiles = tiles_of(module, kernel, context)
+        used = _reductions(module, kernel, flow, tiles, by_result)
         for load, reductions in used.items():
             access = by_result.get(load)
             if access is None or not _leaves_out_lanes(module, kernel, access, flow):
@@ -57,11 +58,14 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
 
 
 def _reductions(
-    module: Module, kernel: Kernel, flow: Flow, tiles: Tiles
+    module: Module,
+    kernel: Kernel,
+    flow: Flow,
+    tiles: Tiles,
+    by_result: Mapping[Value, Access],
 ) -> dict[Value, list[tuple[ast.Call, Value]]]:
     """The reductions and products that take in masked lanes of each load."""
     found: dict[Value, list[tuple[ast.Call, Value]]] = {}
-    by_result = {a.result: a for a in flow.loads if a.result is not None}
     for node, value, _ in flow.placed:
         axis = _reduced(value, tiles)
         for load in _undefined_sources(value, tiles):
