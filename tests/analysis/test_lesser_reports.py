@@ -29,6 +29,9 @@ def weighted(w_ptr, dy_ptr, out_ptr, n, B: tl.constexpr):
     w = tl.load(w_ptr + at, mask=inside)
     dy = tl.load(dy_ptr + at, mask=inside, other=0.0)
     tl.store(out_ptr, tl.{reduced}(w * dy, axis=0))
+
+def weigh(w, dy, out):
+    weighted[(1,)](w, dy, out, w.shape[0], B=triton.next_power_of_2(w.shape[0]))
 """
 _READ = """
 @triton.jit
@@ -36,6 +39,9 @@ def scaled(x_ptr, w_ptr, y_ptr, n, B: tl.constexpr):
     at = tl.program_id(0) * B + tl.arange(0, B)
     w = tl.load(w_ptr + at)
     tl.store(y_ptr + at, {scaled}, mask=at < n)
+
+def scale(x, w, y):
+    scaled[(triton.cdiv(x.numel(), 128),)](x, w, y, x.numel(), B=128)
 """
 _LATE = """
 @triton.jit
@@ -75,21 +81,6 @@ _COUNT = """
 def scale(x_ptr, y_ptr, n, rows, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     tl.store(y_ptr + i, 2 * tl.load(x_ptr + i, mask=i < n), mask={mask})
-"""
-_TURNED = """
-@triton.jit
-def copy(x_ptr, y_ptr, m, n, B: tl.constexpr):
-    rows, cols = tl.program_id(0) * B + tl.arange(0, B), tl.program_id(1) * B + tl.arange(0, B)
-    x = tl.load(x_ptr + rows[:, None] * n + cols[None, :], mask=cols[None, :] < n)
-    tl.store(y_ptr + rows[:, None] * n + cols[None, :], x, mask=rows[None, :] < m)
-
-def launch(x, y):
-    m, n = x.shape
-    copy[(triton.cdiv(m, 64), triton.cdiv(n, 64))](x, y, m, n, B=64)
-
-def copied(x, y):
-    {stated}
-    launch(x, y)
 """
 _MASKED = """
 @triton.jit
@@ -228,7 +219,6 @@ def _one(issue: str, text: str) -> tuple[int, str]:
         ("undefined_other", _WEIGHTED, {"reduced": "max"}, {"reduced": "sum"}),
         ("missing_boundary_check", _READ, {"scaled": "w / tl.sum(w)"}, {"scaled": "w * 2"}),
         ("autotune_key_missing", _COUNT, {"mask": "i < rows"}, {"mask": "i < n"}),
-        ("mask_wrong_axis", _TURNED, {"stated": "pass"}, {"stated": "assert x.shape[0] % 64 == 0"}),
         ("empty_row_nan", _MASKED, {"row": "(start + rows)"}, {"row": "slots"}),
         (
             "high_register_pressure",
@@ -390,7 +380,7 @@ def test_a_spill_is_possible_or_sure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("test", "severity"), [("HAS_BIAS", 3), ("b_ptr is not None", 3), ("n > 4", 5)]
+    ("test", "severity"), [("HAS_BIAS", 2), ("b_ptr is not None", 2), ("n > 4", 5)]
 )
 def test_an_unknown_name_that_a_constant_may_leave_out_is_less_certain(
     test: str, severity: int

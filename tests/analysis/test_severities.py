@@ -46,19 +46,37 @@ def _found(text: str, issue: str) -> list[Issue]:
     [
         ("", 2),
         ("# kept[(1,)](x, y, 1, BLOCK=128)", 2),
-        ('__all__ = ["copy", "kept"]', 3),
-        ("KERNELS = {True: used, False: kept}", 3),
+        ('__all__ = ["copy", "kept"]', 2),
+        ("KERNELS = {True: used, False: kept}", 2),
         ("def twice(x, y):\n    kept[(2,)](x, y, x.numel(), BLOCK=128)", 3),
     ],
 )
-def test_in_a_kernel_that_nothing_mentions_it_is_advice(more: str, severity: int) -> None:
+def test_what_depends_on_launches_is_advice_without_one(more: str, severity: int) -> None:
     (issue,) = _found(_TEXT + more + "\n", "missing_boundary_check")
     assert issue.severity == severity
 
 
-def test_in_a_file_without_launches_every_kernel_counts() -> None:
+@pytest.mark.parametrize(
+    ("issue", "severity"), [("missing_boundary_check", 2), ("undefined_name", 5)]
+)
+def test_in_a_file_without_launches_every_kernel_may_be_used(issue: str, severity: int) -> None:
     text = _TEXT[: _TEXT.index("def copy")]
-    (issue,) = _found(text, "missing_boundary_check")
+    if issue == "undefined_name":
+        text = text.replace("other=0.0))", "other=0.0) + missing)")
+    (found,) = _found(text, issue)
+    assert found.severity == severity
+
+
+def test_a_launch_of_a_kernel_that_calls_it_is_one() -> None:
+    caller = """
+@triton.jit
+def twice(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    kept(x_ptr, y_ptr, n, BLOCK)
+
+def doubled(x, y):
+    twice[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)
+"""
+    (issue,) = _found(_TEXT + caller, "missing_boundary_check")
     assert issue.severity == 3
 
 

@@ -28,6 +28,16 @@ def outer(x_ptr, n):
 _LAUNCHED = _STEPS + "\ndef host(x):\n    outer[(1,)](x, 3)\n"
 
 
+_OTHER = """
+@triton.jit
+def other(x_ptr, B: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, B), 1.0)
+
+def ones(x):
+    other[(1,)](x, B=16)
+"""
+
+
 def _severities(root: Path, paths: Sequence[Path]) -> list[int]:
     file = root / "package" / "steps.py"
     rules = default_configuration().rules_for(file)
@@ -45,6 +55,15 @@ def _project(tmp_path: Path) -> Path:
 
 
 def test_a_kernel_that_no_file_mentions_is_no_certain_fault(project: Path) -> None:
+    assert _severities(project, [project]) == [2]
+
+
+def test_a_kernel_beside_one_that_is_launched_is_looked_for_too(project: Path) -> None:
+    steps = project / "package" / "steps.py"
+    steps.write_text(_STEPS + _OTHER)
+    assert _severities(project, [steps]) == [3]
+    assert _severities(project, [project]) == [2]
+    (project / "host.py").write_text("from package.steps import outer")
     assert _severities(project, [project]) == [3]
 
 
@@ -67,7 +86,7 @@ def test_a_mention_anywhere_in_the_project_counts(project: Path, text: str) -> N
 
 def test_the_same_definition_in_another_file_is_no_mention(project: Path) -> None:
     (project / "copy.py").write_text("def skipped(x_ptr, n):\n    pass\n")
-    assert _severities(project, [project]) == [3]
+    assert _severities(project, [project]) == [2]
 
 
 def test_a_launch_in_the_file_itself_is_a_use(project: Path) -> None:

@@ -1,10 +1,12 @@
 """How severe a report is, by what is known of the kernel's launches.
 
 What goes wrong at some sizes only is less certain where no captured launch shows the sizes: others
-may be excluded where no text of the file says so. In a kernel that nothing mentions, in a file that
-launches others, what depends on launches is advice, and so is what is slow; other faults are no
-more than possible, as the kernel may be left over. A kernel that reads an undefined name does not
-compile: which program stores where, with that name for a constant, is nothing to report.
+may be excluded where no text of the file says so. What depends on sizes and grid is advice where
+the file has no launch of the kernel at all. In a kernel that nothing mentions, in a file that
+launches others, what is slow is advice as well, and other faults are no more than possible, as the
+kernel may be left over; where no file of the project mentions it, they are advice. A kernel that
+reads an undefined name does not compile: which program stores where, with that name for a constant,
+is nothing to report.
 """
 
 import ast
@@ -39,7 +41,10 @@ def with_severities(
     if module.lookup.says(_GENERATOR):
         kept = [one for one in kept if one.id not in {"undefined_name", *_OF_COMPILER}]
     asked = {one.kernel for one in kept if one.kernel is not None and one.severity > ADVICE}
-    unused = {name for name in asked if not _is_used(module, name)}
+    users = {name: users_of(module, name) for name in asked}
+    unlaunched = {name for name in asked if not any(map(module.has_launches, users[name]))}
+    hosts = host_names(module) if module.launches and unlaunched else frozenset[str]()
+    unused = {name for name in unlaunched if module.launches and users[name].isdisjoint(hosts)}
     less = _OF_COMPILER if any(map(module.lookup.says, _INTERPRETERS)) else frozenset()
     captured = {launch.kernel for launch in context.launches}
     if is_for_a_fork(module):
@@ -49,6 +54,7 @@ def with_severities(
         lessened(
             one,
             is_for_others=one.id in less,
+            is_unlaunched=one.kernel in unlaunched,
             is_unused=one.kernel in unused,
             is_captured=one.kernel in captured,
         )
@@ -57,14 +63,20 @@ def with_severities(
 
 
 def lessened(
-    issue: Issue, *, is_for_others: bool = False, is_unused: bool = False, is_captured: bool = True
+    issue: Issue,
+    *,
+    is_for_others: bool = False,
+    is_unlaunched: bool = False,
+    is_unused: bool = False,
+    is_captured: bool = True,
 ) -> Issue:
     """An issue as severe as what is known of its kernel allows at most.
 
     Advice is what other rules decide: those of the interpreter, or of a vendor's own Triton.
     """
     limit = issue.severity
-    if is_for_others or (is_unused and _hangs_on_use(issue)):
+    is_open = is_unlaunched and not is_captured and issue.id in DEPENDS_ON_LAUNCH
+    if is_for_others or is_open or (is_unused and _hangs_on_use(issue)):
         limit = ADVICE
     elif is_unused or (taxonomy()[issue.id].some_calls and not is_captured):
         limit = POSSIBLE
@@ -76,14 +88,23 @@ def _hangs_on_use(issue: Issue) -> bool:
     return issue.id in OF_LAUNCHES or not taxonomy()[issue.id].is_fault
 
 
-def _is_used(module: Module, name: str) -> bool:
-    """Whether a file mentions a kernel outside of it, or may be a library of kernels alone."""
-    if not module.launches or module.has_launches(name):
-        return True
-    own = {id(kernel.node) for kernel in module.lookup.named.get(name, ())}
-    return any(
-        name in mentions(statement) for statement in module.tree.body if id(statement) not in own
-    )
+def users_of(module: Module, name: str) -> frozenset[str]:
+    """A kernel's name with those of the kernels of its file that call it, at any distance."""
+    found, pending = {name}, [name]
+    while pending:
+        called = pending.pop()
+        for kernel in module.kernels:
+            if kernel.name not in found and called in mentions(kernel.node):
+                found.add(kernel.name)
+                pending.append(kernel.name)
+    return frozenset(found)
+
+
+def host_names(module: Module) -> frozenset[str]:
+    """The names that a file mentions outside of its kernels."""
+    kernels = {id(kernel.node) for kernel in module.kernels}
+    host = (mentions(node) for node in module.tree.body if id(node) not in kernels)
+    return frozenset[str]().union(*host)
 
 
 @per_text

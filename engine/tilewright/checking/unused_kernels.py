@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tilewright.analysis.severities import lessened, mentions
+from tilewright.analysis.model import Issue
+from tilewright.analysis.severities import host_names, users_of
 from tilewright.checking.checked import Checked
 from tilewright.checking.walk import files_to_check
 from tilewright.errors import InputError
 from tilewright.knowledge.model import ADVICE
-from tilewright.source.model import Module
 from tilewright.textfile import utf8_text
 
 _PROJECT = (".git", "pyproject.toml", "setup.py", "setup.cfg")
@@ -45,36 +45,20 @@ def _weighed(
     if path.stem in elsewhere:
         return file
     unused = {name for name, users in kernels.items() if users.isdisjoint(elsewhere)}
-    issues = (lessened(i, is_unused=True) if i.kernel in unused else i for i in file.issues)
+    issues = (_as_advice(i) if i.kernel in unused else i for i in file.issues)
     return replace(file, issues=tuple(issues))
+
+
+def _as_advice(issue: Issue) -> Issue:
+    return replace(issue, severity=min(issue.severity, ADVICE))
 
 
 def _unlaunched(file: Checked) -> dict[str, frozenset[str]]:
     """Kernels whose file does not mention them outside of kernels, each with all that call it."""
     asked = {issue.kernel for issue in file.issues if issue.severity > ADVICE} - {None}
-    if not asked or file.module.launches:
-        return {}
-    users = {name: _users(file.module, name) for name in asked if name is not None}
-    host = _host_names(file.module)
+    users = {name: users_of(file.module, name) for name in asked if name is not None}
+    host = host_names(file.module) if users else frozenset[str]()
     return {name: found for name, found in users.items() if found.isdisjoint(host)}
-
-
-def _users(module: Module, name: str) -> frozenset[str]:
-    """A kernel's name with those of the kernels of its file that call it, at any distance."""
-    found, pending = {name}, [name]
-    while pending:
-        called = pending.pop()
-        for kernel in module.kernels:
-            if kernel.name not in found and called in mentions(kernel.node):
-                found.add(kernel.name)
-                pending.append(kernel.name)
-    return frozenset(found)
-
-
-def _host_names(module: Module) -> frozenset[str]:
-    kernels = {id(kernel.node) for kernel in module.kernels}
-    host = (mentions(node) for node in module.tree.body if id(node) not in kernels)
-    return frozenset[str]().union(*host)
 
 
 def _project_files(folders: Iterable[Path]) -> Iterator[Path]:

@@ -80,6 +80,19 @@ def _plainly_assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
                     yield target.id, value
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
             yield name, value
+        case ast.Try(body=body) | ast.If(body=body):
+            yield from _wrapped_again(statement, body)
+
+
+def _wrapped_again(statement: ast.stmt, body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """``f = tuned(...)(f)`` under a condition or in a ``try`` that binds ``f`` just once."""
+    for inner in body:
+        match inner:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value):
+                bound = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
+                stores = [n for n in bound if isinstance(n.ctx, ast.Store)]
+                if len(stores) == 1 and any(n in bound for n in ast.walk(value)):
+                    yield name, value
 
 
 @per_text

@@ -382,7 +382,7 @@ def autotune_missing_reset(module: Module, kernel: Kernel, flow: Flow) -> Report
     for access in flow.writes:
         if access.kind != "atomic" or access.base is None or access.base in safe:
             continue
-        if _is_stored_before(flow, access):
+        if _is_stored_before(flow, access) or _tunes_on_copies(module, kernel, access.base):
             continue
         is_added = module.names.is_call(access.node, TL + "atomic_add")
         if is_added and is_compiled(kernel, access.node, autotune.configs):
@@ -392,6 +392,12 @@ def autotune_missing_reset(module: Module, kernel: Kernel, flow: Flow) -> Report
                 f"{access.base}: the first result is wrong without reset_to_zero."
             )
             yield access.node, text, (Related("tuned here", tuned_at(module, kernel)),)
+
+
+def _tunes_on_copies(module: Module, kernel: Kernel, parameter: str) -> bool:
+    """Whether a launch takes a copy of the tensor: one for the tuner alone."""
+    given = (launch.arguments.get(parameter) for launch in module.launches_of(kernel.name))
+    return any(node is not None and ast.unparse(node).endswith(".clone()") for node in given)
 
 
 def _is_stored_before(flow: Flow, added: Access) -> bool:

@@ -9,9 +9,12 @@ from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.nodes import nodes_of as nodes_of
+from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
+from tilewright.source.environment import touches
 from tilewright.source.host import host_of, is_fresh, resolve
+from tilewright.source.kernels import unwrapped
 from tilewright.source.model import Kernel, Language, Launch, Module
 from tilewright.source.node_memo import per_node
 from tilewright.source.parse import module_constants
@@ -183,12 +186,26 @@ def all_numbers(module: Module, context: AnalysisContext, kernel: Kernel) -> lis
 
 def decorators_known(module: Module, kernel: Kernel) -> bool:
     """Whether all decorators are Triton's own; another may tune or wrap the launch."""
-    for decorator in kernel.node.decorator_list:
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        dotted = module.names.resolve(target) or ""
-        if dotted not in ("triton.jit", "triton.autotune", "triton.heuristics"):
-            return False
-    return True
+    own = all(_is_tritons(module, node) for node in kernel.node.decorator_list)
+    return own and kernel.name not in _replaced(module)
+
+
+@per_module
+def _replaced(module: Module) -> frozenset[str]:
+    """Names that the module level gives anything but a function in decorators of Triton."""
+    found = set()
+    for statement in module.tree.body:
+        for touch in touches(statement):
+            name, around = (None, ()) if touch.value is None else unwrapped(touch.value)
+            if name is None or not all(_is_tritons(module, node) for node in around):
+                found.add(touch.name)
+    return frozenset(found)
+
+
+def _is_tritons(module: Module, decorator: ast.expr) -> bool:
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    dotted = module.names.resolve(target) or ""
+    return dotted in ("triton.jit", "triton.autotune", "triton.heuristics")
 
 
 def assigned_name(access: Access) -> str | None:

@@ -42,7 +42,7 @@ def triangular_products(module: Module, context: AnalysisContext) -> Iterator[Fi
                     Related("the mask", module.index.range_of(node)),
                     Related("the product", module.index.range_of(inside[0][0])),
                 ),
-                severity=_LIKELY if _is_little(flow.values[node], loop.bounds) else None,
+                severity=_ADVICE if _is_little(flow.values[node], loop.bounds) else None,
             )
 
 

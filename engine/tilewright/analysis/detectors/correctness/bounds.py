@@ -22,6 +22,7 @@ from tilewright.analysis.detectors.correctness.masks import (
 )
 from tilewright.analysis.detectors.correctness.padding import has_room
 from tilewright.analysis.detectors.correctness.partial_masks import (
+    arms,
     before_first,
     local_index,
     open_above,
@@ -110,7 +111,7 @@ def _unmasked(module: Module, context: AnalysisContext, kinds: frozenset[str]) -
             if not launches:
                 yield from outside(module, kernel, kinds)
             continue
-        chosen = _chosen(kernel)
+        chosen = arms(kernel)
         bare = [
             a for a in flow.accesses if a.kind in kinds and _is_bare(a) and a.node not in chosen
         ]
@@ -155,12 +156,6 @@ def _unlike_any(
 ) -> Iterator[Finding]:
     for access in accesses:
         yield from _unlike_others(module, kernel, flow, access)
-
-
-def _chosen(kernel: Kernel) -> set[ast.AST]:
-    """What runs in one case alone: ``load(x) if EVEN else load(x, mask)``."""
-    choices = nodes_like(kernel.node, ast.IfExp)
-    return {node for c in choices for arm in (c.body, c.orelse) for node in ast.walk(arm)}
 
 
 def _is_bare(access: Access) -> bool:

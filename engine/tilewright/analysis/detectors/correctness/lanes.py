@@ -53,8 +53,15 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
                     f"{addressed.kind} on line {addressed.node.lineno} takes them for addresses; "
                     "give other=, or mask that access too.",
                     kernel.name,
-                    severity=ADVICE if addressed.kind == "load" else None,
+                    severity=ADVICE if _adds_nothing(flow, addressed) else None,
                 )
+
+
+def _adds_nothing(flow: Flow, access: Access) -> bool:
+    """Whether lanes of wrong addresses change nothing where masked loads give zeros."""
+    added = flow.values.get(access.node.args[1]) if len(access.node.args) > 1 else None
+    is_sum = access.kind == "atomic" and ast.unparse(access.node.func).endswith("atomic_add")
+    return access.kind == "load" or (is_sum and added is not None and _is_zero(flow, added))
 
 
 def _reductions(

@@ -11,7 +11,6 @@ from tilewright.analysis.detectors.correctness.masks import additive_parts, term
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.values import Access, Value, values_within
-from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Module
 
 _ROWS, _COLUMNS = ":,None", "None,:"
@@ -23,16 +22,16 @@ def mask_wrong_axis(module: Module, context: AnalysisContext) -> Iterator[Findin
     for kernel, flow in triton_kernels(module):
         for access in flow.accesses:
             if access.mask is not None and _is_turned(access):
-                is_whole = states_divisibility(module, kernel) or callers_state_divisibility(
+                # Where no block is cut off, all lanes are within either way.
+                if states_divisibility(module, kernel) or callers_state_divisibility(
                     module, kernel
-                )
+                ):
+                    break
                 yield Finding(
                     module.index.range_of(access.node),
                     "The mask bounds these offsets along the other axis than the address uses them "
                     "on: lanes outside are read or written, and lanes inside are left out.",
                     kernel.name,
-                    # Where no block is cut off, all lanes are within either way.
-                    severity=ADVICE if is_whole else None,
                 )
 
 

@@ -19,6 +19,7 @@ from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
+from tilewright.knowledge.model import ADVICE
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 from tilewright.source.node_memo import per_node, per_text
@@ -29,7 +30,6 @@ _IN_KERNELS = frozenset(
 """The builtins of Python that the compiler knows."""
 _INSTEAD = {"abs": "tl.abs", "sum": "tl.sum", "round": "libdevice.round", "pow": "libdevice.pow"}
 _PLAIN_CALLS = frozenset(("int", "float", "bool", "str", "len", "list", "tuple", "dict", "set"))
-_ADVICE = 3
 _REFUSED_FROM = (3, 0)
 _ANNOTATED_UNTIL = (3, 3)
 _AT_RUN_TIME = ("globals()", "exec(", "sys.modules[", "import *")
@@ -122,7 +122,7 @@ def _not_found_finding(module: Module, kernel: Kernel, node: ast.Name) -> Findin
         module.index.range_of(node),
         f"{what}: {fails}{use}.",
         kernel.name,
-        severity=None if branch is None else _ADVICE,
+        severity=None if branch is None else ADVICE,
     )
 
 

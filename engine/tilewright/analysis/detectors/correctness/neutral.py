@@ -10,8 +10,10 @@ from tilewright.analysis.detectors.correctness.lanes import is_filled, masking_t
 from tilewright.analysis.detectors.correctness.masks import is_sum, terms, unexpanded, upper_bounds
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, values_within
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 
 _SUMS = (TL + "sum",)
@@ -37,6 +39,9 @@ def neutral_element(module: Module, context: AnalysisContext) -> Iterator[Findin
     """Lanes past the end that were loaded as zero and are no zero where they are summed."""
     for kernel, flow in triton_kernels(module):
         sums = [(node, value) for node, value, _ in flow.calls(*_SUMS) if _may_shift(flow, value)]
+        if sums:
+            unread = _unread(kernel)
+            sums = [(node, value) for node, value in sums if id(node) not in unread]
         if not sums:
             continue
         tiles = tiles_of(module, kernel, context)
@@ -46,6 +51,34 @@ def neutral_element(module: Module, context: AnalysisContext) -> Iterator[Findin
         if found and not states_divisibility(module, kernel):
             for node, load in found:
                 yield _finding(module, kernel, node, by_result.get(load))
+
+
+def _unread(kernel: Kernel) -> set[int]:
+    """Nodes of what is assigned to names that nothing reads, or only other such names do."""
+    unread = {
+        statement: target.id
+        for statement in nodes_like(kernel.node, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name) and len(statement.targets) == 1
+        if not _may_write(statement.value)
+    }
+    while True:
+        inside = {id(node) for statement in unread for node in descendants(statement.value)}
+        read = {
+            node.id
+            for node in nodes_like(kernel.node, ast.Name)
+            if isinstance(node.ctx, ast.Load) and id(node) not in inside
+        }
+        left = {statement: name for statement, name in unread.items() if name not in read}
+        if len(left) == len(unread):
+            return inside
+        unread = left
+
+
+def _may_write(value: ast.expr) -> bool:
+    """Whether a value has a call of more than the tile language, or of an atomic."""
+    calls = (node.func for node in descendants(value) if isinstance(node, ast.Call))
+    return any(isinstance(f, ast.Name) or "atomic" in ast.unparse(f) for f in calls)
 
 
 def _may_shift(flow: Flow, reduction: Value) -> bool:
@@ -131,7 +164,7 @@ def _added(flow: Flow, operand: Value) -> Iterator[Value]:
 
 
 def _is_lane_by_lane(value: Value) -> bool:
-    return value.op in ("binary", "unary", "cast", "expand") or value.is_call(
+    return value.op in ("binary", "unary", "cast", "expand", "select") or value.is_call(
         *_EXPONENTIALS, *_KEEPS_ZERO, TL + "where"
     )
 
@@ -177,8 +210,6 @@ class _Lanes:
                 return Lane.UNIFORM
             case "dot":
                 return self._product(value)
-            case "compare" | "bool":
-                return Lane.ZERO if self._is_asked(value) else Lane.UNKNOWN
             case "cast" | "expand":
                 return self._shown(value)
             case "unary":
@@ -188,8 +219,29 @@ class _Lanes:
                 return Lane.ZERO if self._is_asked(value) else self._binary(value)
             case "call":
                 return self._call(value)
+            case "select":
+                return self._chosen(value)
             case _:
-                return Lane.UNKNOWN
+                return Lane.ZERO if self._is_asked(value) else Lane.UNKNOWN
+
+    def _chosen(self, value: Value) -> Lane:
+        """One of two values, or one that only masks the other by conditions of another kind.
+
+        ``if CAUSAL: s = tl.where(rows >= columns, s, low)`` leaves the other calls as they were.
+        """
+        _, one, two = value.operands
+        if self._masks_otherwise(one, two):
+            return self.lane_of(two)
+        lanes = {self.lane_of(one), self.lane_of(two)}
+        return lanes.pop() if len(lanes) == 1 else Lane.UNKNOWN
+
+    def _masks_otherwise(self, masked: Value, plain: Value) -> bool:
+        if not masked.is_call(TL + "where") or len(masked.positional) != 3:
+            return False
+        condition, kept, _ = masked.positional
+        bounds = {id(bound) for _, bound in upper_bounds(self._term)}
+        is_other = not any(id(part) in bounds for part in values_within(condition, lambda _: True))
+        return kept is plain and is_other
 
     def _shown(self, value: Value) -> Lane:
         """A value in another type, or with added axes: along those it is the same all over."""

@@ -16,6 +16,7 @@ from tilewright.analysis.detectors.correctness.masks import (
 )
 from tilewright.analysis.host_sizes import quotients
 from tilewright.analysis.model import Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import resolve
@@ -24,11 +25,18 @@ from tilewright.source.model import Kernel, Launch, Module
 _MAKES_BLOCK = TL + "make_block_ptr"
 
 
+def arms(kernel: Kernel) -> set[ast.AST]:
+    """What runs in one case alone: ``load(x) if EVEN else load(x, mask)``."""
+    choices = nodes_like(kernel.node, ast.IfExp)
+    return {node for c in choices for arm in (c.body, c.orelse) for node in ast.walk(arm)}
+
+
 def before_first(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
     """An offset that is below 0 in the first lane of the first program."""
     launches = module.launches_of(kernel.name)
+    chosen = arms(kernel)
     for access in flow.accesses:
-        if access.branches or access.base is None:
+        if access.branches or access.base is None or access.node in chosen:
             continue
         if access.mask is not None and not is_all_bounds(access.mask):
             continue

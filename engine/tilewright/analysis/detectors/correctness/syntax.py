@@ -12,6 +12,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
+from tilewright.analysis.tiles import Kind, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.knowledge.api import Version
 from tilewright.python_syntax import descendants
@@ -71,7 +72,7 @@ def unsupported_syntax(module: Module, context: AnalysisContext) -> Iterator[Fin
         if _is_template(module, kernel):
             continue
         places: dict[str, list[Range]] = {}
-        for refused in _refused(module, kernel, flow, context.triton_version):
+        for refused in _refused(module, kernel, flow, context):
             places.setdefault(refused.what, []).append(_head(module, refused.node))
         for what, found in places.items():
             yield Finding(
@@ -110,9 +111,11 @@ def _names_with_source(module: Module) -> frozenset[str]:
 
 
 def _refused(
-    module: Module, kernel: Kernel, flow: Flow, version: Version | None
+    module: Module, kernel: Kernel, flow: Flow, context: AnalysisContext
 ) -> Iterator[_Refused]:
+    version = context.triton_version
     yield from (_Refused(call, what) for call, what in refused_calls(module, kernel))
+    yield from _powers(module, kernel, flow, context)
     outside = _signature(kernel.node)
     for node in nodes_of(kernel.node):
         if node is kernel.node or id(node) in outside:
@@ -122,6 +125,23 @@ def _refused(
             yield _Refused(node, what)
         elif isinstance(node, ast.For | ast.While):
             yield from _in_loop(module, node, kernel, flow)
+
+
+def _powers(
+    module: Module, kernel: Kernel, flow: Flow, context: AnalysisContext
+) -> Iterator[_Refused]:
+    """Powers of what is known at run time only: the compiler's tensors have no such operator."""
+    for power in nodes_like(kernel.node, ast.BinOp):
+        if not isinstance(power.op, ast.Pow):
+            continue
+        operands = filter(None, map(flow.values.get, (power.left, power.right)))
+        if any(_is_tensor(tiles_of(module, kernel, context), operand) for operand in operands):
+            yield _Refused(power, "power of a tensor (multiply, or use tl.exp2 and tl.log2)")
+
+
+def _is_tensor(tiles: Tiles, value: Value) -> bool:
+    kind = tiles.facts_of(value).kind
+    return kind is Kind.TILE or (kind is Kind.SCALAR and _is_at_run_time(value))
 
 
 def _signature(function: ast.FunctionDef) -> frozenset[int]:

@@ -16,7 +16,7 @@ from tilewright.analysis.detectors.registry import Reports, detector, kernel_det
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow
-from tilewright.knowledge.model import POSSIBLE
+from tilewright.knowledge.model import ADVICE, POSSIBLE
 from tilewright.source.model import Autotune, Kernel, Module
 from tilewright.source.text import Range
 
@@ -128,6 +128,8 @@ def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[
             continue
         known = {p.name for p in kernel.parameters}
         is_refused = (context.triton_version or _REFUSES_KEYS) >= _REFUSES_KEYS
+        is_tuned = autotune.configs is None or len(autotune.configs) > 1
+        left_out = None if is_refused else POSSIBLE if is_tuned else ADVICE
         lists = {
             "key": autotune.key,
             "reset_to_zero": autotune.reset_to_zero,
@@ -141,7 +143,7 @@ def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[
                         f"{name} in {option} is no parameter of {kernel.name}: "
                         f"{_consequence(option, context)}.",
                         kernel.name,
-                        severity=POSSIBLE if option == "key" and not is_refused else None,
+                        severity=left_out if option == "key" else None,
                     )
         yield from _unknown_values(module, kernel, autotune, known)
 

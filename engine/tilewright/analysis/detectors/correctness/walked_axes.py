@@ -16,6 +16,7 @@ from tilewright.analysis.detectors.launch_sizes import Size, size_passed
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Access, Flow, Value
+from tilewright.knowledge.model import POSSIBLE
 from tilewright.python_syntax import is_name
 from tilewright.source.host import is_contiguous, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
@@ -95,7 +96,8 @@ def stride_of_other_tensor(module: Module, context: AnalysisContext) -> Iterator
         launches = [x for x in module.launches_of(kernel.name) if x.is_certain]
         walked, is_found = list(_walked(flow)) if launches else [], False
         for launch in launches if walked else ():
-            finding = next(_foreign(module, kernel, launch, walked), None)
+            finding = next(_of_original(module, kernel, launch, walked), None)
+            finding = finding or next(_foreign(module, kernel, launch, walked), None)
             if finding is not None:
                 yield finding
             is_found = is_found or finding is not None
@@ -130,6 +132,44 @@ def _foreign(
             kernel.name,
             related=(Related("passed here", module.index.range_of(launch.arguments[stride])),),
         )
+
+
+def _of_original(
+    module: Module, kernel: Kernel, launch: Launch, walked: list[tuple[Access, str]]
+) -> Iterator[Finding]:
+    """Strides of ``x`` where the pointer is ``x.contiguous()``, which is laid out otherwise."""
+    sizes = _sizes(module, launch, frozenset(stride for _, stride in walked))
+    for access, stride in walked:
+        size, original = sizes.get(stride), _copied(module, launch, access.base)
+        if size is None or size.kind != "stride" or size.tensor != original:
+            continue
+        if is_contiguous(module, launch, ast.Name(id=original, ctx=ast.Load())):
+            continue
+        yield Finding(
+            module.index.range_of(launch.arguments[stride]),
+            f"{access.base} of {kernel.name} gets a contiguous copy of {original} and {stride} a "
+            f"stride of {original} itself: where {original} is not contiguous, the {access.kind} "
+            f"on line {access.node.lineno} goes to wrong elements of the copy, or past its end.",
+            kernel.name,
+            related=(Related("walked here", module.index.range_of(access.node)),),
+            severity=POSSIBLE,
+        )
+
+
+def _copied(module: Module, launch: Launch, parameter: str | None) -> str | None:
+    """The name of the tensor of which an argument is ``tensor.contiguous()``."""
+    node: ast.expr | None = launch.arguments.get(parameter or "")
+    given = node.id if isinstance(node, ast.Name) else None
+    if given is not None:
+        found = last_assigned(module, launch, given)
+        node = None if found is None or found.position is not None else found.value
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="contiguous"), args=[]):
+            source = last_assigned(module, launch, name)
+            # A copy of what is expanded has the same value wherever the stride of 0 leads.
+            is_expanded = source is not None and "expand" in ast.unparse(source.value)
+            return None if name == given or is_expanded else name
+    return None
 
 
 def _plain(parameter: str | None) -> str:
