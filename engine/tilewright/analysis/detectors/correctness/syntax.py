@@ -115,7 +115,7 @@ def _refused(
 ) -> Iterator[_Refused]:
     version = context.triton_version
     yield from (_Refused(call, what) for call, what in refused_calls(module, kernel))
-    yield from _powers(module, kernel, flow, context)
+    yield from _of_tensors(module, kernel, flow, context)
     outside = _signature(kernel.node)
     for node in nodes_of(kernel.node):
         if node is kernel.node or id(node) in outside:
@@ -127,16 +127,37 @@ def _refused(
             yield from _in_loop(module, node, kernel, flow)
 
 
-def _powers(
+def _of_tensors(
     module: Module, kernel: Kernel, flow: Flow, context: AnalysisContext
 ) -> Iterator[_Refused]:
-    """Powers of what is known at run time only: the compiler's tensors have no such operator."""
+    """Powers and elements of what is known at run time only: Triton's tensors have neither."""
     for power in nodes_like(kernel.node, ast.BinOp):
-        if not isinstance(power.op, ast.Pow):
-            continue
-        operands = filter(None, map(flow.values.get, (power.left, power.right)))
-        if any(_is_tensor(tiles_of(module, kernel, context), operand) for operand in operands):
-            yield _Refused(power, "power of a tensor (multiply, or use tl.exp2 and tl.log2)")
+        if isinstance(power.op, ast.Pow):
+            operands = filter(None, map(flow.values.get, (power.left, power.right)))
+            if any(_is_tensor(tiles_of(module, kernel, context), operand) for operand in operands):
+                yield _Refused(power, "power of a tensor (multiply, or use tl.exp2 and tl.log2)")
+    for part in nodes_like(kernel.node, ast.Subscript):
+        whole = None if _adds_axes(part) else flow.values.get(part.value)
+        if whole is not None:
+            facts = tiles_of(module, kernel, context).facts_of(whole)
+            if facts.kind in (Kind.TILE, Kind.MASK) and facts.shape:
+                yield _Refused(part, "index into a tile (load the part, or select it by a mask)")
+
+
+def _adds_axes(part: ast.Subscript) -> bool:
+    """``x[:, None]``: whole axes and new ones; or what is no read of a tensor."""
+    index = part.slice
+    places = index.elts if isinstance(index, ast.Tuple) else [index]
+    return not isinstance(part.ctx, ast.Load) or all(map(_is_whole_or_new, places))
+
+
+def _is_whole_or_new(place: ast.expr) -> bool:
+    match place:
+        case ast.Constant(value=None) | ast.Slice(lower=None, upper=None, step=None):
+            return True
+        case ast.Name():  # a constant that may stand for None
+            return place.id.isupper()
+    return False
 
 
 def _is_tensor(tiles: Tiles, value: Value) -> bool:
