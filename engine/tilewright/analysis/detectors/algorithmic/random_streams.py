@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Value
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Module
 
 _ONE_OF_FOUR = ("rand", "randn", "randint", "random.rand", "random.randn", "random.randint")
@@ -35,6 +36,8 @@ def dropped_numbers(module: Module, context: AnalysisContext) -> Iterator[Findin
                     related=tuple(
                         Related("drawn here", module.index.range_of(node)) for node, _ in same[1:4]
                     ),
+                    # The numbers are others then: a project may hold on to those it has.
+                    severity=ADVICE,
                 )
 
 
