@@ -186,6 +186,24 @@ def scale(x_ptr, y_ptr, n, B: tl.constexpr):
 def scaled(x, y):
     scale[({grid},)](x, y, x.numel(), B={block})
 """
+_SCATTERED = """
+@triton.jit
+def scattered(to_ptr, x_ptr, y_ptr, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    to = tl.load(to_ptr + at, mask=at < n)
+    x = tl.load(x_ptr + at, mask=at < n{other})
+    tl.atomic_add(y_ptr + to, x)
+
+def scatter(to, x, y):
+    scattered[(triton.cdiv(x.numel(), 128),)](to, x, y, x.numel(), B=128)
+"""
+_OLD_KEY = """
+@triton.autotune([triton.Config({{"B": 64}}){more}], key=["width"])
+@triton.jit
+def copied(x_ptr, y_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+"""
 _LONGEST = """
 import torch
 
@@ -312,6 +330,13 @@ def _one(issue: str, text: str) -> tuple[int, str]:
                 "block": "triton.next_power_of_2(longest)",
                 "check": "",
             },
+        ),
+        ("undefined_other", _SCATTERED, {"other": ", other=1.0"}, {"other": ""}),
+        (
+            "autotune_unknown_name",
+            _OLD_KEY,
+            {"more": ', triton.Config({"B": 128})'},
+            {"more": ""},
         ),
         ("gemm_simplification", _LATE, {"rows": "rows"}, {"rows": "past + rows"}),
         (
