@@ -17,7 +17,7 @@ HEDGED = {
     *("int32_offset_overflow", "missing_boundary_check", "contended_atomics", "repeated_launches"),
     *("missing_autotune", "suboptimal_warps", "high_register_pressure", "mask_wrong_axis"),
     *("empty_row_nan", "removed_api", "autotune_key_missing", "multi_pass_row"),
-    *("dtype_float64", "atomic_without_mask", "undefined_other"),
+    *("dtype_float64", "atomic_without_mask", "undefined_other", "stride_of_other_tensor"),
     *(
         "recompiled_for_each_size",
         "suboptimal_algorithm",

@@ -204,6 +204,35 @@ def copied(x_ptr, y_ptr, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
 """
+_AGAIN = """
+@triton.jit
+def twice(x_ptr, s_ptr, y_ptr, z_ptr, B: tl.constexpr):
+    i = tl.arange(0, B)
+    square = i[:, None] * B + i[None, :]
+    s = tl.load(s_ptr + square)
+    first = tl.load(x_ptr + {rows})
+    tl.store(y_ptr + square, s)
+    again = tl.load(x_ptr + {rows})
+    tl.store(z_ptr + {rows}, first + again)
+
+def both(x, s):
+    y, z = torch.empty_like(s), torch.empty_like(x)
+    twice[(1,)](x, s, y, z, B=64)
+    return y, z
+"""
+_ZEROED = """
+import torch
+
+@triton.jit
+def added(x_ptr, y_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+def add(x, n):
+    y = torch.empty({made})
+    added[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), B=256)
+    return y
+"""
 _LONGEST = """
 import torch
 
@@ -337,6 +366,18 @@ def _one(issue: str, text: str) -> tuple[int, str]:
             _OLD_KEY,
             {"more": ', triton.Config({"B": 128})'},
             {"more": ""},
+        ),
+        (
+            "redundant_computation",
+            _AGAIN,
+            {"rows": "i[:, None] * 16 + tl.arange(0, 16)[None, :]"},
+            {"rows": "i"},
+        ),
+        (
+            "missing_boundary_check",
+            _ZEROED,
+            {"made": "x.numel() // 2"},
+            {"made": "n"},
         ),
         ("gemm_simplification", _LATE, {"rows": "rows"}, {"rows": "past + rows"}),
         (

@@ -94,3 +94,54 @@ def test_what_does_not_compile_is_possible_in_a_kernel_without_a_use(
     text = _TEXT.replace("other=0.0))", "other=0.0) + missing)")
     (issue,) = _found(f"{text}{more}\n", "undefined_name")
     assert issue.severity == severity
+
+
+def test_what_only_a_reader_of_source_sees_does_not_have_to_compile() -> None:
+    text = _TEXT.replace("other=0.0))", "other=0.0) + missing)")
+    read = "def show():\n    print(inspect.getsource(kept.fn))\n"
+    (issue,) = _found(text + read, "undefined_name")
+    assert issue.severity == 2
+
+
+def test_a_kernel_that_does_not_compile_is_not_slow() -> None:
+    text = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr, B: tl.constexpr):
+    o = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    a = tl.load(a_ptr + o).to(tl.float32)
+    b = tl.load(b_ptr + o).to(tl.float32)
+    tl.store(c_ptr + o, tl.dot(a, b){more})
+
+def multiply(a, b, c):
+    product[(1,)](a, b, c, B=64)
+"""
+    (compiles,) = _found(text.format(more=""), "dtype_precision")
+    (refused,) = _found(text.format(more="[0]"), "dtype_precision")
+    assert (compiles.severity, refused.severity) == (4, 2)
+
+
+def test_a_loop_that_waits_in_each_turn_is_said_once() -> None:
+    text = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def part(x_ptr, y_ptr, start, length, B: tl.constexpr):
+    o = tl.arange(0, B)
+    tl.store(y_ptr + start + o, tl.load(x_ptr + start + o, mask=o < length), mask=o < length)
+
+def parts(x, starts, lengths):
+    y = torch.empty_like(x)
+    for i in range(starts.shape[0]):
+        start = starts[i].item()
+        length = lengths[i].item()
+        part[(1,)](x, y, start, length, B=1024)
+    part[(1,)](starts, lengths, 0, 1, B=16)
+    return y
+"""
+    (issue,) = _found(text, "device_host_sync")
+    assert issue.range.line == 13
+    assert [place.range.line for place in issue.related if "as well" in place.message] == [14]

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
-from tilewright.analysis.detectors.correctness.language import is_for_a_fork
+from tilewright.analysis.detectors.correctness.language import is_for_a_fork, names_with_source
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.model import ADVICE, POSSIBLE
@@ -24,6 +24,7 @@ from tilewright.source.node_memo import per_text
 _OF_PROGRAMS = frozenset({"race_on_store", "grid_axis_unused"})
 _OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
 _OF_COMPILER = frozenset({"shape_not_constexpr", "global_not_constexpr", "unsupported_syntax"})
+_REFUSALS = _OF_COMPILER | {"undefined_name", "removed_api"}
 _INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
 """A file that names one may run its kernels in Python, which takes what the compiler refuses."""
 _GENERATOR = "[[[cog"
@@ -45,21 +46,38 @@ def with_severities(
     unlaunched = {name for name in asked if not any(map(module.has_launches, users[name]))}
     hosts = host_names(module) if module.launches and unlaunched else frozenset[str]()
     unused = {name for name in unlaunched if module.launches and users[name].isdisjoint(hosts)}
-    less = _OF_COMPILER if any(map(module.lookup.says, _INTERPRETERS)) else frozenset()
     captured = {launch.kernel for launch in context.launches}
-    if is_for_a_fork(module):
-        slow = {one.id for one in kept if not taxonomy()[one.id].is_fault}
-        less = frozenset(("missing_barrier", *_OF_COMPILER, *slow))
+    others = _of_other_rules(module, kept)
     return [
         lessened(
             one,
-            is_for_others=one.id in less,
+            is_for_others=id(one) in others,
             is_unlaunched=one.kernel in unlaunched,
             is_unused=one.kernel in unused,
             is_captured=one.kernel in captured,
         )
         for one in kept
     ]
+
+
+def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
+    """The ids of issues that other rules decide: upstream's compiler is not asked, or refuses.
+
+    A kernel may run in Python, be compiled by a vendor's own Triton, or only be read as text; and
+    one that is refused is no slow one.
+    """
+    is_run_in_python = any(map(module.lookup.says, _INTERPRETERS))
+    is_for_fork, read = is_for_a_fork(module), names_with_source(module)
+    refused = {i.kernel for i in issues if i.id in _REFUSALS and i.severity > POSSIBLE} - {None}
+    found = set()
+    for issue in issues:
+        is_slow = not taxonomy()[issue.id].is_fault
+        is_refusal = issue.id in _OF_COMPILER and (is_run_in_python or is_for_fork)
+        is_refusal = is_refusal or (issue.id in _REFUSALS and issue.kernel in read)
+        is_of_fork = is_for_fork and (is_slow or issue.id == "missing_barrier")
+        if is_refusal or is_of_fork or (is_slow and issue.kernel in refused):
+            found.add(id(issue))
+    return frozenset(found)
 
 
 def lessened(

@@ -186,8 +186,11 @@ def all_numbers(module: Module, context: AnalysisContext, kernel: Kernel) -> lis
 
 def decorators_known(module: Module, kernel: Kernel) -> bool:
     """Whether all decorators are Triton's own; another may tune or wrap the launch."""
-    own = all(_is_tritons(module, node) for node in kernel.node.decorator_list)
-    return own and kernel.name not in _replaced(module)
+    if not all(_is_tritons(module, node) for node in kernel.node.decorator_list):
+        return False
+    # To look for the words is much quicker.
+    may_be_replaced = module.lookup.says(f"{kernel.name} =")
+    return not may_be_replaced or kernel.name not in _replaced(module)
 
 
 @per_module

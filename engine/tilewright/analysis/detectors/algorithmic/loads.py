@@ -55,7 +55,6 @@ def _invariant_loads(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
             kernel.name,
             related=(Related("the loop", first_line(module, loop.node)),),
             # A number comes from a cache, while the loads of tiles are under way.
-            severity=None if _is_of_tile(access) else ADVICE,
         )
 
 
@@ -168,13 +167,16 @@ def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[
                 kernel.name,
                 related=(Related("first loaded here", module.index.range_of(first.node)),),
                 # A number comes from a cache; two parameters may be two tensors in other calls.
-                severity=None if _is_of_tile(second) and not is_alias else ADVICE,
+                severity=None if _is_large(flow, second) and not is_alias else ADVICE,
             )
 
 
-def _is_of_tile(load: Access) -> bool:
-    """Whether a load takes more than a number."""
-    return "arange" in load.pointer.operations or is_block_pointer(load.pointer)
+def _is_large(flow: Flow, load: Access) -> bool:
+    """Whether a load takes more than a number, and more than a vector beside tiles of two axes."""
+    if is_block_pointer(load.pointer) or "expand" in load.pointer.operations:
+        return True
+    is_vector = "arange" in load.pointer.operations
+    return is_vector and not any("expand" in one.pointer.operations for one in flow.loads)
 
 
 def _is_alias(first: Access, second: Access, same: Mapping[str, str]) -> bool:

@@ -53,7 +53,7 @@ from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import LaunchFacts
 
 # A comment on extents; one on a block speaks of another block.
-_SAID = re.compile(r"#((?!block).)*?\b(multiples? of|divisible by)\b", re.IGNORECASE)
+_SAID = re.compile(r"#((?!block).)*?(\b(multiples? of|divisible by)\b|整除)", re.IGNORECASE)
 _ACROSS_LANES = tuple(
     TL + name
     for name in (

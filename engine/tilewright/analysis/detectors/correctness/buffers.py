@@ -201,9 +201,9 @@ def output_not_fully_written(module: Module, context: AnalysisContext) -> Iterat
         captured = [facts for facts in context.launches if facts.kernel == kernel.name]
         launches = module.launches_of(kernel.name)
         if not captured and launches:
-            found = list(rounded_down(module, kernel, flow, partial(_is_used_again, module)))
+            found = list(rounded_down(module, kernel, flow, partial(_may_be_left, module)))
             found += _half_written(module, kernel, flow)
-            yield from found or unwritten(module, kernel)
+            yield from found or unwritten(module, kernel, partial(_is_read, module))
         if len(captured) != 1 or len(launches) != 1 or flow.may_write_unknown:
             continue
         numbers = Numbers.of_launch(captured[0])
@@ -211,7 +211,7 @@ def output_not_fully_written(module: Module, context: AnalysisContext) -> Iterat
             made = _unset_at(module, launches[0], parameter)
             tensor = captured[0].argument(parameter)
             last = None if tensor is None else greatest_offset(tensor)
-            if made is None or last is None or _is_used_again(module, launches[0], parameter):
+            if made is None or last is None or _may_be_left(module, launches[0], parameter):
                 continue
             reached = _farthest(flow, kernel, parameter, numbers)
             if reached is not None and reached < last:
@@ -234,7 +234,7 @@ def _half_written(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Findin
         if len([a for a in flow.writes if a.base in (access.base, None)]) != 1:
             continue
         made = _unset_at(module, launches[0], access.base)
-        if made is not None and not _is_used_again(module, launches[0], access.base):
+        if made is not None and not _may_be_left(module, launches[0], access.base):
             yield Finding(
                 module.index.range_of(made),
                 f"The only store to {access.base} keeps one side of a diagonal, and the host hands "
@@ -275,15 +275,28 @@ def _farthest(flow: Flow, kernel: Kernel, parameter: str, numbers: Numbers) -> i
     return max(found, default=None)
 
 
-def _is_used_again(module: Module, launch: Launch, parameter: str) -> bool:
-    """Whether the buffer's name also goes to other calls, which may write the rest."""
+def _may_be_left(module: Module, launch: Launch, parameter: str) -> bool:
+    """Whether the rest of a buffer may stay as it was: others write it, or nothing reads it."""
     node = launch.arguments[parameter]
     host = module.host_functions.get(launch.host_function or "")
     if host is None or not isinstance(node, ast.Name):
         return True
     uses = [n for n in nodes_like(host, ast.Name) if n.id == node.id]
     loads = [n for n in uses if isinstance(n.ctx, ast.Load) and n is not node]
-    return any(not _is_harmless(host, n) for n in loads) or source_of(module, node) == ""
+    is_read = bool(loads) and source_of(module, node) != ""
+    return not is_read or any(not _is_harmless(host, n) for n in loads)
+
+
+def _is_read(module: Module, launch: Launch, made: ast.expr | None) -> bool:
+    """Whether a function does more with a buffer that it makes than to pass it to one launch."""
+    host = module.host_functions.get(launch.host_function or "")
+    assigned = () if host is None else nodes_like(host, ast.Assign)
+    names = [s.targets[0] for s in assigned if s.value is made and len(s.targets) == 1]
+    if host is None or not names or not isinstance(names[0], ast.Name):
+        return True
+    inside = {id(node) for node in descendants(launch.node)}
+    uses = [n for n in nodes_like(host, ast.Name) if n.id == names[0].id]
+    return any(isinstance(n.ctx, ast.Load) and id(n) not in inside for n in uses)
 
 
 def _is_harmless(host: ast.FunctionDef, name: ast.Name) -> bool:

@@ -1,14 +1,15 @@
 """What goes wrong in a launch at sizes that were chosen for it, in words."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tilewright.analysis.instances import Faults, faults_of
 from tilewright.analysis.instances.model import Storage
-from tilewright.analysis.instances.record import Program
+from tilewright.analysis.instances.record import Outside, Program
+from tilewright.analysis.instances.sizes import is_callers_number
 from tilewright.analysis.model import Finding, Related
 from tilewright.knowledge.model import ADVICE
-from tilewright.source.model import Kernel, Module
+from tilewright.source.model import Kernel, Launch, Module
 
 _DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 
@@ -25,9 +26,14 @@ def outside(module: Module, kernel: Kernel, kinds: Iterable[str]) -> Iterator[Fi
                     f"which has {fault.storage.size}.",
                     kernel.name,
                     related=_launched(faults),
-                    severity=ADVICE if faults.is_ragged and _is_bare(fault.node) else None,
+                    severity=ADVICE if _may_be_excluded(faults, fault) else None,
                 )
                 return
+
+
+def _may_be_excluded(faults: Faults, fault: Outside) -> bool:
+    """Whether callers may exclude it: they pass whole blocks, or as many elements as they say."""
+    return (faults.is_ragged and _is_bare(fault.node)) or is_callers_number(fault.storage.size)
 
 
 def _is_bare(node: ast.Call) -> bool:
@@ -60,10 +66,14 @@ def with_other_strides(module: Module, kernel: Kernel) -> Iterator[Finding]:
                 return
 
 
-def unwritten(module: Module, kernel: Kernel) -> Iterator[Finding]:
-    """The first buffer that torch.empty makes and the programs do not fill."""
+def unwritten(
+    module: Module, kernel: Kernel, is_read: Callable[[Launch, ast.expr | None], bool]
+) -> Iterator[Finding]:
+    """The first buffer that torch.empty makes, something reads and the programs do not fill."""
     for faults in faults_of(module, kernel):
         for fault in () if faults.is_padded else faults.unwritten:
+            if not is_read(faults.launch, fault.storage.made):
+                continue
             yield Finding(
                 module.index.range_of(fault.node),
                 f"With {_sizes(faults)} no program writes element {fault.element} of "

@@ -19,6 +19,9 @@ _FORKS = (
 
 So does Triton-distributed, for CUDA.
 """
+_ASKED = re.compile(r"getsource(?:lines)?\(\s*(\w+)")
+_REPLACED = re.compile(r"\b(\w+)(?=(?:\.fn)?\.(?:_?src|_unsafe_update_src)\b)")
+_SOURCES = ("getsource", ".src", "._src", "._unsafe_update_src")
 _WORDS = "|".join(_FORKS)
 _IN_PATH = re.compile(rf"(?:^|[/\\_])(?:{_WORDS})(?=[/\\_.]|$)", re.IGNORECASE)
 _IMPORTED = ("triton_dist", "torch_", "triton.language.extra.")
@@ -46,6 +49,17 @@ def _lines_with(words: Iterable[str], text: str) -> Iterator[str]:
             end = len(text) if end < 0 else end
             yield text[text.rfind("\n", 0, place) + 1 : end]
             place = text.find(word, end)
+
+
+@per_module
+def names_with_source(module: Module) -> frozenset[str]:
+    """Names whose source the text asks for, or replaces."""
+    # To look for a word is much quicker than the patterns.
+    if not any(map(module.lookup.says, _SOURCES)):
+        return frozenset()
+    asked = _ASKED.findall(module.text) if module.lookup.says("getsource") else ()
+    lines = (line for line in module.index.lines if "src" in line)
+    return frozenset((*asked, *(name for line in lines for name in _REPLACED.findall(line))))
 
 
 def language_name(node: ast.expr, names: Names) -> str | None:

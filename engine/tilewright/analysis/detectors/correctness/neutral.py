@@ -48,9 +48,19 @@ def neutral_element(module: Module, context: AnalysisContext) -> Iterator[Findin
         by_result = {a.result: a for a in flow.loads if a.result is not None}
         counted = [(node, _counted(module, kernel, flow, tiles, value)) for node, value in sums]
         found = [(node, load) for node, load in counted if load is not None]
-        if found and not states_divisibility(module, kernel):
+        if found and not states_divisibility(module, kernel) and not _takes_whole_blocks(flow):
             for node, load in found:
                 yield _finding(module, kernel, node, by_result.get(load))
+
+
+def _takes_whole_blocks(flow: Flow) -> bool:
+    """Whether the programs are told apart by a count of whole blocks: ``pid % (n // BLOCK)``."""
+    return any(
+        value.is_binary("FloorDiv", "Mod")
+        and value.operands[0].op == "program_id"
+        and value.operands[1].is_binary("FloorDiv")
+        for value in flow.values.values()
+    )
 
 
 def _unread(kernel: Kernel) -> set[int]:

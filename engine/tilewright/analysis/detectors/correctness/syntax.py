@@ -1,17 +1,18 @@
 """Detectors of Python that the kernel compiler does not take."""
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.call_forms import refused_calls
-from tilewright.analysis.detectors.correctness.language import is_for_a_fork
+from tilewright.analysis.detectors.correctness.language import (
+    is_for_a_fork,
+    names_with_source,
+)
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
-from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.tiles import Kind, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.knowledge.api import Version
@@ -19,9 +20,6 @@ from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 
-_ASKED = re.compile(r"getsource(?:lines)?\(\s*(\w+)")
-_REPLACED = re.compile(r"\b(\w+)(?=(?:\.fn)?\.(?:_?src|_unsafe_update_src)\b)")
-_SOURCES = ("getsource", ".src", "._src", "._unsafe_update_src")
 _NEVER: dict[type[ast.AST], str] = {
     ast.Try: "try",
     ast.TryStar: "try",
@@ -96,18 +94,7 @@ def _is_template(module: Module, kernel: Kernel) -> bool:
         for node in nodes_like(kernel.node, ast.AnnAssign)
     ):
         return True
-    return kernel.name in _names_with_source(module)
-
-
-@per_module
-def _names_with_source(module: Module) -> frozenset[str]:
-    """Names whose source the text asks for, or replaces."""
-    # To look for a word is much quicker than the patterns.
-    if not any(map(module.lookup.says, _SOURCES)):
-        return frozenset()
-    asked = _ASKED.findall(module.text) if module.lookup.says("getsource") else ()
-    lines = (line for line in module.index.lines if "src" in line)
-    return frozenset((*asked, *(name for line in lines for name in _REPLACED.findall(line))))
+    return kernel.name in names_with_source(module)
 
 
 def _refused(

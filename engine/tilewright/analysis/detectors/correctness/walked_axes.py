@@ -16,7 +16,7 @@ from tilewright.analysis.detectors.launch_sizes import Size, size_passed
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Access, Flow, Value
-from tilewright.knowledge.model import POSSIBLE
+from tilewright.knowledge.model import ADVICE
 from tilewright.python_syntax import is_name
 from tilewright.source.host import is_contiguous, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
@@ -131,6 +131,7 @@ def _foreign(
             f"{tensor} there: where the two are laid out differently, these are wrong elements.",
             kernel.name,
             related=(Related("passed here", module.index.range_of(launch.arguments[stride])),),
+            severity=ADVICE,
         )
 
 
@@ -152,7 +153,6 @@ def _of_original(
             f"on line {access.node.lineno} goes to wrong elements of the copy, or past its end.",
             kernel.name,
             related=(Related("walked here", module.index.range_of(access.node)),),
-            severity=POSSIBLE,
         )
 
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 from tilewright.analysis.detectors.host_code.diagnostics import (
@@ -23,6 +24,7 @@ from tilewright.analysis.host_graph.build import host_graph_of, launching_functi
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.knowledge.model import ADVICE
+from tilewright.python_syntax import descendants
 from tilewright.source.host import is_fresh
 from tilewright.source.model import Launch, Module
 
@@ -43,9 +45,28 @@ def device_host_sync(module: Module, context: AnalysisContext) -> Iterator[Findi
         if not is_measuring(host) and not times_launches(node):
             calls = [launch.node for launch in launches]
             yield from _synchronizations(module, node, launches)
-            for place, finding in _read_backs(module, host, launches):
-                if not is_without_launch(node, place, calls):
-                    yield finding
+            reads = _read_backs(module, host, launches)
+            waits = [read for read in reads if not is_without_launch(node, read[0], calls)]
+            yield from _one_a_loop(node, waits)
+
+
+def _one_a_loop(
+    function: ast.FunctionDef, waits: list[tuple[ast.expr, Finding]]
+) -> Iterator[Finding]:
+    """What is found, with the waits that one loop makes in each turn as one: the loop is slow."""
+    loops = [*nodes_like(function, ast.For), *nodes_like(function, ast.While)]
+    inside = {id(loop): {id(node) for node in descendants(loop)} for loop in loops}
+    by_loop: dict[tuple[object, ...], list[Finding]] = {}
+    for place, finding in waits:
+        around = min(
+            (loop for loop in loops if id(place) in inside[id(loop)]),
+            key=lambda loop: len(inside[id(loop)]),
+            default=place,
+        )
+        by_loop.setdefault((id(around), finding.severity), []).append(finding)
+    for first, *others in by_loop.values():
+        further = tuple(Related("waits here as well", other.range) for other in others)
+        yield replace(first, related=first.related + further) if further else first
 
 
 def _synchronizations(
