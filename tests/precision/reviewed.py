@@ -38,6 +38,10 @@ LISTS = (
     (FOLDER / "published_packages.yaml", "at first sight"),
     (FOLDER / "further_published_packages.yaml", "at first sight"),
     (FOLDER / "last_published_packages.yaml", "at first sight"),
+    (FOLDER / "described_packages.yaml", "at first sight"),
+    (FOLDER / "tensor_packages.yaml", "at first sight"),
+    (FOLDER / "source_packages.yaml", "at first sight"),
+    (FOLDER / "remaining_packages.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 
