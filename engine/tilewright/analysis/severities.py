@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
+from tilewright.analysis.dead_code import dead_lines
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork, names_with_source
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.knowledge.base import taxonomy
@@ -38,7 +39,11 @@ def with_severities(
     """Issues without those that an undefined name leads to, each as severe as is known."""
     found = list(issues)
     unset = {issue.kernel for issue in found if issue.id == "undefined_name"} - {None}
-    kept = [one for one in found if one.id not in _OF_PROGRAMS or one.kernel not in unset]
+    kept = [
+        one
+        for one in found
+        if (one.id not in _OF_PROGRAMS or one.kernel not in unset) and not _is_dead(module, one)
+    ]
     if module.lookup.says(_GENERATOR):
         kept = [one for one in kept if one.id not in {"undefined_name", *_OF_COMPILER}]
     asked = {one.kernel for one in kept if one.kernel is not None and one.severity > ADVICE}
@@ -58,6 +63,16 @@ def with_severities(
         )
         for one in kept
     ]
+
+
+def _is_dead(module: Module, issue: Issue) -> bool:
+    """Whether an issue is in a part of a kernel, or of a host function, that never runs."""
+    line = issue.range.line
+    kernel = module.kernel_at(line)
+    hosts = module.host_functions.values() if kernel is None else ()
+    around = [f for f in hosts if f.lineno <= line <= (f.end_lineno or 0)]
+    functions = around if kernel is None else [kernel.node]
+    return any(line in dead_lines(function) for function in functions)
 
 
 def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
@@ -92,11 +107,13 @@ def lessened(
 
     Advice is what other rules decide: those of the interpreter, or of a vendor's own Triton.
     """
-    limit = issue.severity
+    limit, possible = issue.severity, taxonomy()[issue.id].uncaptured
     is_open = is_unlaunched and not is_captured and issue.id in DEPENDS_ON_LAUNCH
     if is_for_others or is_open or (is_unused and _hangs_on_use(issue)):
         limit = ADVICE
-    elif is_unused or (taxonomy()[issue.id].some_calls and not is_captured):
+    elif possible is not None and not is_captured:
+        limit = possible
+    elif is_unused:
         limit = POSSIBLE
     return replace(issue, severity=limit) if limit < issue.severity else issue
 

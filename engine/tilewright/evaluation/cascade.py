@@ -337,5 +337,5 @@ def _certain(module: Module, context: AnalysisContext) -> Iterator[Issue]:
     types = taxonomy()
     for one in analyze(module, context, suppressed=True):
         kind = types[one.id]
-        if kind.certain and one.severity >= min(kind.severity, POSSIBLE):
+        if kind.certain and one.severity >= min(kind.severity, kind.uncaptured or POSSIBLE):
             yield one

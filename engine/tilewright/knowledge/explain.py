@@ -1,7 +1,7 @@
 """The page of an issue type or of a pattern, as Markdown."""
 
 from tilewright.knowledge.base import all_patterns, issue_type, patterns_of
-from tilewright.knowledge.model import POSSIBLE, UNMEASURED, AppliesTo, Example, IssueType
+from tilewright.knowledge.model import UNMEASURED, AppliesTo, Example, IssueType
 from tilewright.knowledge.patterns import Pattern
 
 SEVERITIES = {1: "advice", 2: "minor", 3: "moderate", 4: "serious", 5: "wrong result or failure"}
@@ -44,8 +44,8 @@ def _page(issue: IssueType) -> str:
 
 
 def _limit(issue: IssueType) -> str:
-    is_limited = issue.some_calls and issue.severity > POSSIBLE
-    return f"; at most {POSSIBLE} where no captured launch shows its sizes" if is_limited else ""
+    least = issue.uncaptured
+    return f"; at most {least} where no captured launch shows its sizes" if least else ""
 
 
 def _pattern_page(pattern: Pattern) -> str:

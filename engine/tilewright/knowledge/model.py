@@ -112,8 +112,8 @@ class IssueType:
         tier: what it takes to find it: the text, or what compilers make of it.
         certain: whether a report is proof enough to refuse a candidate that has it and whose
             original has not.
-        some_calls: whether some calls show it and others exclude it, by sizes or by what the host
-            does: where no captured launch shows them, its severity is at most `POSSIBLE`.
+        uncaptured: its severity at most where no captured launch shows the sizes that decide it:
+            some calls have it, and others exclude it; None where all have it.
     """
 
     __pydantic_config__ = _STRICT
@@ -135,7 +135,7 @@ class IssueType:
     detector: bool = False
     tier: Literal["source", "compiled"] = "source"
     certain: bool = False
-    some_calls: bool = False
+    uncaptured: _Severity | None = None
 
     @property
     def is_fault(self) -> bool:

@@ -229,11 +229,21 @@ def choices_of(node: ast.expr, function: str) -> list[ast.expr]:
 
 def tuned_launches(module: Module, kernel: Kernel) -> list[Launch]:
     """The launches that an autotuner of the kernel makes, and not the plain kernel beside it."""
-    launches = module.launches_of(kernel.name)
+    launches = named_launches(module, kernel)
     return [one for one in launches if not kernel.tuned_as or _target(one) in kernel.tuned_as]
+
+
+def named_launches(module: Module, kernel: Kernel) -> list[Launch]:
+    """The launches by a kernel's own names: a variable may hold another, or a wrapper of it."""
+    names = {kernel.name, *kernel.aliases}
+    return [one for one in module.launches_of(kernel.name) if _target(one) in names]
 
 
 def _target(launch: Launch) -> str | None:
     called = launch.node.func
-    target = called.value if isinstance(called, ast.Subscript) else None
+    target = called.value if isinstance(called, ast.Subscript) else called
+    if isinstance(target, ast.Attribute) and target.attr in ("run", "warmup"):
+        target = target.value
+    if isinstance(target, ast.Attribute):
+        return target.attr
     return target.id if isinstance(target, ast.Name) else None

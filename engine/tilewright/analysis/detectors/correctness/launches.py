@@ -3,7 +3,11 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import decorators_known, triton_kernels
+from tilewright.analysis.detectors.common import (
+    decorators_known,
+    named_launches,
+    triton_kernels,
+)
 from tilewright.analysis.detectors.registry import Reports, kernel_detector
 from tilewright.analysis.model import Related
 from tilewright.analysis.values import Flow
@@ -19,7 +23,7 @@ def launch_arguments(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     yield from _misfit_calls(module, flow)
     if not _is_signature_known(module, kernel):
         return
-    for launch in module.launches_of(kernel.name):
+    for launch in named_launches(module, kernel):
         if launch.is_certain and isinstance(launch.node.func, ast.Subscript):
             message = _misfit(kernel, launch) or _given_twice(module, launch)
             if message is not None:

@@ -10,6 +10,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Access, Flow, walk
 from tilewright.knowledge.model import ADVICE
+from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Module
 
 _WAITS = (TL + "atomic_cas", TL + "atomic_xchg", TL + "atomic_add")
@@ -101,5 +102,6 @@ def _is_one_place(store: Access) -> bool:
 def is_one_warp(module: Module, kernel: Kernel) -> bool:
     """Whether every launch of the file asks for a single warp."""
     launches = module.launches_of(kernel.name)
-    warps = [launch.options.get("num_warps") for launch in launches]
+    given = [(launch, launch.options.get("num_warps")) for launch in launches]
+    warps = [None if node is None else resolve(module, launch, node) for launch, node in given]
     return bool(launches) and all(isinstance(w, ast.Constant) and w.value == 1 for w in warps)

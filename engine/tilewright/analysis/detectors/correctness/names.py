@@ -84,8 +84,10 @@ def _undefined_in_python(module: Module) -> Iterator[Finding]:
 def _read_only(function: ast.FunctionDef) -> tuple[ast.Name, ...]:
     """The first read of each name that a function reads and nowhere binds, builtins aside."""
     first: dict[str, ast.Name] = {}
+    # Annotations and defaults are read around the function, where a class has names of its own.
+    inside = {id(node) for statement in function.body for node in descendants(statement)}
     for node in nodes_like(function, ast.Name):
-        if isinstance(node.ctx, ast.Load):
+        if isinstance(node.ctx, ast.Load) and id(node) in inside:
             first.setdefault(node.id, node)
     own = names_bound_in(function) | vars(builtins).keys() | {"__class__"}
     return tuple(node for name, node in first.items() if name not in own)

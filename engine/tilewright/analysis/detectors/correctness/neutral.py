@@ -12,7 +12,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
-from tilewright.analysis.values import Access, Flow, Value, values_within
+from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 
@@ -187,8 +187,20 @@ def _leaves_lanes_out(module: Module, kernel: Kernel, term: Value) -> bool:
             return False
         if extents[0].op == "const" and bound.op == "const":
             return False
+        if _counts_whole_blocks(index, bound):
+            return False
         return not is_filled(module, kernel, extents[0], bound)
     return False
+
+
+def _counts_whole_blocks(index: Value, bound: Value) -> bool:
+    """Whether a loop up to this program's block, and not up to the bound, moves an index."""
+    loops = [v for v in values_within(index, is_sum) if v.op == "loop_index"]
+    stops = [v.operands[1] for v in loops if len(v.operands) == 3]
+    return any(
+        "program_id" in stop.operations and not any(part is bound for part in walk(stop))
+        for stop in stops
+    )
 
 
 class _Lanes:

@@ -136,15 +136,16 @@ def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[
             "restore_value": autotune.restore_value,
         }
         for option, names in lists.items():
-            for name in names or ():
-                if name not in known:
-                    yield Finding(
-                        tuned_at(module, kernel),
-                        f"{name} in {option} is no parameter of {kernel.name}: "
-                        f"{_consequence(option, context)}.",
-                        kernel.name,
-                        severity=left_out if option == "key" else None,
-                    )
+            unknown = [name for name in names or () if name not in known]
+            if unknown:
+                what = "is no parameter" if len(unknown) == 1 else "are no parameters"
+                yield Finding(
+                    tuned_at(module, kernel),
+                    f"{' and '.join(unknown)} in {option} {what} of {kernel.name}: "
+                    f"{_consequence(option, context)}.",
+                    kernel.name,
+                    severity=left_out if option == "key" else None,
+                )
         yield from _unknown_values(module, kernel, autotune, known)
 
 

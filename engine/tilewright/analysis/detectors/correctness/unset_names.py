@@ -7,10 +7,10 @@ from tilewright.analysis.detectors.common import nodes_of, stated_arguments
 from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Definition, Flow, Loop, Value
+from tilewright.knowledge.model import ADVICE
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 
-_ADVICE = 3
 _CHOICES = (ast.If, ast.IfExp, ast.BoolOp, ast.While)
 _STOPS = ("static_assert", "device_assert")
 _BEHIND = (
@@ -146,7 +146,7 @@ def unset_names(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]
                 f"{', and a launch of this file passes that' if launched else ''}.",
                 kernel.name,
                 related=_assigned_at(module, flow.definitions.get(name, [])),
-                severity=None if launched else _ADVICE,
+                severity=None if launched else ADVICE,
             )
 
 

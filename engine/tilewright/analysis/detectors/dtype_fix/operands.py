@@ -46,8 +46,8 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                 module.index.range_of(node),
                 _precision_message(found[0] if sure else None),
                 kernel.name,
-                # Their products want neither width.
-                severity=ADVICE if not sure and module.lookup.says(_BYTES) else None,
+                # The caller may pass fp32 for one of the two, which then decides.
+                severity=None if sure else ADVICE,
             )
 
 

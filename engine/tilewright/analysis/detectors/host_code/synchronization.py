@@ -23,7 +23,6 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
-from tilewright.knowledge.model import ADVICE
 from tilewright.python_syntax import descendants
 from tilewright.source.host import is_fresh
 from tilewright.source.model import Launch, Module
@@ -33,6 +32,8 @@ _SYNCHRONIZE = frozenset(
 )
 _READS_BACK = frozenset({"item", "tolist", "cpu", "numpy"})
 _CONVERSIONS = frozenset({"float", "int", "bool", "print"})
+_MEANT = 1
+"""The severity of waits that are often meant."""
 _NEEDED = "; the host needs the value here, unless its caller knows it or a bound of it."
 
 
@@ -87,7 +88,7 @@ def _synchronizations(
             "The host waits here for the device before it goes on; launches are asynchronous, "
             "and reading the result waits by itself.",
             launches[0].kernel,
-            severity=ADVICE,  # Scripts that measure wait on purpose.
+            severity=_MEANT,  # Scripts that measure wait on purpose.
         )
 
 
@@ -174,7 +175,7 @@ def _read_backs(
                 _sentence(read.what + read.why, is_result),
                 launches[0].kernel,
                 related,
-                severity=None if not is_result and _is_avoidable(node, read, launches) else ADVICE,
+                severity=None if not is_result and _is_avoidable(node, read, launches) else _MEANT,
             ),
         )
 
