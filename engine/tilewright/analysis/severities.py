@@ -1,8 +1,7 @@
 """How severe a report is, by what is known of the kernel's launches.
 
 What goes wrong at some sizes only is less certain where no captured launch shows the sizes: others
-may be excluded where no text of the file says so. What depends on sizes and grid is advice where
-the file has no launch of the kernel at all. In a kernel that nothing mentions, in a file that
+may be excluded where no text of the file says so. In a kernel that nothing mentions, in a file that
 launches others, what is slow is advice as well, and other faults are no more than possible, as the
 kernel may be left over; where no file of the project mentions it, they are advice. A kernel that
 reads an undefined name does not compile: which program stores where, with that name for a constant,
@@ -47,22 +46,26 @@ def with_severities(
     if module.lookup.says(_GENERATOR):
         kept = [one for one in kept if one.id not in {"undefined_name", *_OF_COMPILER}]
     asked = {one.kernel for one in kept if one.kernel is not None and one.severity > ADVICE}
-    users = {name: users_of(module, name) for name in asked}
-    unlaunched = {name for name in asked if not any(map(module.has_launches, users[name]))}
-    hosts = host_names(module) if module.launches and unlaunched else frozenset[str]()
-    unused = {name for name in unlaunched if module.launches and users[name].isdisjoint(hosts)}
+    unused = _unused(module, asked) if module.launches and asked else set()
     captured = {launch.kernel for launch in context.launches}
     others = _of_other_rules(module, kept)
     return [
         lessened(
             one,
             is_for_others=id(one) in others,
-            is_unlaunched=one.kernel in unlaunched,
             is_unused=one.kernel in unused,
             is_captured=one.kernel in captured,
         )
         for one in kept
     ]
+
+
+def _unused(module: Module, kernels: Iterable[str]) -> set[str]:
+    """Those of some kernels that nothing in a file launches or mentions outside of kernels."""
+    users = {name: users_of(module, name) for name in kernels}
+    unlaunched = {name for name, by in users.items() if not any(map(module.has_launches, by))}
+    hosts = host_names(module) if unlaunched else frozenset[str]()
+    return {name for name in unlaunched if users[name].isdisjoint(hosts)}
 
 
 def _is_dead(module: Module, issue: Issue) -> bool:
@@ -99,7 +102,6 @@ def lessened(
     issue: Issue,
     *,
     is_for_others: bool = False,
-    is_unlaunched: bool = False,
     is_unused: bool = False,
     is_captured: bool = True,
 ) -> Issue:
@@ -107,12 +109,12 @@ def lessened(
 
     Advice is what other rules decide: those of the interpreter, or of a vendor's own Triton.
     """
-    limit, possible = issue.severity, taxonomy()[issue.id].uncaptured
-    is_open = is_unlaunched and not is_captured and issue.id in DEPENDS_ON_LAUNCH
-    if is_for_others or is_open or (is_unused and _hangs_on_use(issue)):
+    kind, limit = taxonomy()[issue.id], issue.severity
+    if is_for_others or (is_unused and _hangs_on_use(issue)):
         limit = ADVICE
-    elif possible is not None and not is_captured:
-        limit = possible
+    elif kind.uncaptured is not None and not is_captured:
+        # What the detector itself takes to be less certain stays below the others.
+        limit = kind.uncaptured - (issue.severity < kind.severity)
     elif is_unused:
         limit = POSSIBLE
     return replace(issue, severity=limit) if limit < issue.severity else issue
