@@ -54,7 +54,6 @@ def _invariant_loads(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
             "elsewhere.",
             kernel.name,
             related=(Related("the loop", first_line(module, loop.node)),),
-            # A number comes from a cache, while the loads of tiles are under way.
         )
 
 
