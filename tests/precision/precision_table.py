@@ -95,8 +95,8 @@ packages and repositories of all kinds, with drafts and exercises among them: th
 with single causes (all 8 of `tensor_packages.yaml` are one launch). Since then missing masks,
 undefined lanes, races and outputs that are not full are advice where no captured launch shows their
 sizes, as are waits of the host and casts before products of unknown types, each right in about
-three of four; `first_sight_packages.yaml` was read after that. At first sight each list has shown
-forms that none before it had.
+three of four; `first_sight_packages.yaml` and `late_packages.yaml` were read after that. At first
+sight each list has shown forms that none before it had.
 
 """
 

@@ -43,6 +43,7 @@ LISTS = (
     (FOLDER / "source_packages.yaml", "at first sight"),
     (FOLDER / "remaining_packages.yaml", "at first sight"),
     (FOLDER / "first_sight_packages.yaml", "at first sight"),
+    (FOLDER / "late_packages.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from tilewright.analysis.nodes import nodes_like
 from tilewright.source.node_memo import per_node
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
@@ -15,7 +16,22 @@ def dead_lines(function: ast.FunctionDef) -> frozenset[int]:
         range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
         for statement in _dead(function.body)
     )
-    return frozenset(line for lines in dead for line in lines)
+    return frozenset(line for lines in dead for line in lines) | _dead_arms(function)
+
+
+def _dead_arms(function: ast.FunctionDef) -> frozenset[int]:
+    """The lines of ``x if False else y`` that only the arm which is never chosen stands on."""
+    found: set[int] = set()
+    for choice in nodes_like(function, ast.IfExp):
+        truth = _truth(choice.test)
+        if truth is not None:
+            arm, other = (choice.orelse, choice.body) if truth else (choice.body, choice.orelse)
+            found |= _lines(arm) - _lines(other) - _lines(choice.test)
+    return frozenset(found)
+
+
+def _lines(node: ast.expr) -> set[int]:
+    return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
 def _dead(body: list[ast.stmt]) -> Iterator[ast.stmt]:

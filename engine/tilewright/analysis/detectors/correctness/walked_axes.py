@@ -15,10 +15,11 @@ from tilewright.analysis.detectors.correctness.stated_shapes import unlike_alloc
 from tilewright.analysis.detectors.launch_sizes import Size, size_passed
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow, Value
 from tilewright.knowledge.model import ADVICE
 from tilewright.python_syntax import is_name
-from tilewright.source.host import is_contiguous, last_assigned, resolve
+from tilewright.source.host import host_of, is_contiguous, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
 
@@ -61,7 +62,8 @@ def _mismatches(
         for extent in _extents(module, launch, sizes, walk):
             if extent.kind == "shape" and extent.tensor == tensor:
                 pairs.setdefault((tensor, extent.axis), set()).add(stride.axis)
-                if stride.is_along(extent) is False:
+                is_other = stride.is_along(extent) is False
+                if is_other and not _asserts_equal(module, launch, walk.bounds):
                     found.append((walk, stride, extent))
     for walk, stride, extent in found:
         # An extent that two axes are walked with is that of a square.
@@ -74,6 +76,20 @@ def _mismatches(
                 kernel.name,
                 related=(Related("walked here", module.index.range_of(walk.access.node)),),
             )
+
+
+def _asserts_equal(module: Module, launch: Launch, bounds: tuple[str, ...]) -> bool:
+    """Whether the host asserts that an extent it passes for a bound is equal to another."""
+    host = host_of(module, launch)
+    given = {ast.unparse(launch.arguments[name]) for name in bounds if name in launch.arguments}
+    tests = () if host is None else (statement.test for statement in nodes_like(host, ast.Assert))
+    return any(
+        ast.unparse(side) in given
+        for test in tests
+        for part in ast.walk(test)
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq)
+        for side in (part.left, part.comparators[0])
+    )
 
 
 def _extents(
