@@ -46,14 +46,30 @@ def _found(text: str, issue: str) -> list[Issue]:
     [
         ("", 2),
         ("# kept[(1,)](x, y, 1, BLOCK=128)", 2),
-        ('__all__ = ["copy", "kept"]', 2),
-        ("KERNELS = {True: used, False: kept}", 2),
-        ("def twice(x, y):\n    kept[(2,)](x, y, x.numel(), BLOCK=128)", 2),
+        ('__all__ = ["copy", "kept"]', 5),
+        ("KERNELS = {True: used, False: kept}", 5),
+        ("def twice(x, y):\n    kept[(2,)](x, y, x.numel())", 5),
     ],
 )
-def test_what_depends_on_launches_is_advice_without_one(more: str, severity: int) -> None:
-    (issue,) = _found(_TEXT + more + "\n", "missing_boundary_check")
+def test_what_hangs_on_launches_is_advice_in_a_kernel_that_nothing_mentions(
+    more: str, severity: int
+) -> None:
+    tuner = '@triton.autotune([triton.Config({"BLOCK": b}) for b in (64, 128)], key=["n"])\n'
+    kept = "@triton.jit\ndef kept("
+    added = _TEXT.replace(kept, tuner + kept).replace(
+        "tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n, other=0.0))",
+        "tl.atomic_add(y_ptr + at, tl.load(x_ptr + at, mask=at < n, other=0.0), mask=at < n)",
+    )
+    (issue,) = _found(added + more + "\n", "autotune_missing_reset")
     assert issue.severity == severity
+
+
+@pytest.mark.parametrize(
+    "more", ["", "def twice(x, y):\n    kept[(2,)](x, y, x.numel(), BLOCK=128)"]
+)
+def test_a_mask_that_callers_may_make_needless_is_advice(more: str) -> None:
+    (issue,) = _found(_TEXT + more + "\n", "missing_boundary_check")
+    assert issue.severity == 2
 
 
 @pytest.mark.parametrize(

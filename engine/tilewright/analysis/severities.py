@@ -1,11 +1,11 @@
 """How severe a report is, by what is known of the kernel's launches.
 
-What goes wrong at some sizes only is less certain where no captured launch shows the sizes: others
-may be excluded where no text of the file says so. In a kernel that nothing mentions, in a file that
-launches others, what is slow is advice as well, and other faults are no more than possible, as the
-kernel may be left over; where no file of the project mentions it, they are advice. A kernel that
-reads an undefined name does not compile: which program stores where, with that name for a constant,
-is nothing to report.
+What goes wrong at some sizes only is less certain where no captured launch shows the sizes: callers
+may exclude them outside of the file. In a kernel that nothing mentions, in a file that launches
+others, what is slow or hangs on a launch is advice, and other faults are no more than possible, as
+the kernel may be left over. A kernel that does not compile is not slow, and where it reads an
+undefined name nothing is said of which program stores where. Statements that never run have no
+issues.
 """
 
 import ast

@@ -262,7 +262,7 @@ class _Lanes:
             return False
         condition, kept, _ = masked.positional
         bounds = {id(bound) for _, bound in upper_bounds(self._term)}
-        is_other = not any(id(part) in bounds for part in values_within(condition, lambda _: True))
+        is_other = not any(id(part) in bounds for part in walk(condition))
         return kept is plain and is_other
 
     def _shown(self, value: Value) -> Lane:

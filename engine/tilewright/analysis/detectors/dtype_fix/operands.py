@@ -14,7 +14,6 @@ from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Module
 
-_BYTES = "int8"
 _FP32 = ("torch.float32", "torch.float")
 
 
