@@ -94,8 +94,9 @@ about as often as not. Those from `described_packages.yaml` to `remaining_packag
 packages and repositories of all kinds, with drafts and exercises among them: there the shares move
 with single causes (all 8 of `tensor_packages.yaml` are one launch). Since then missing masks,
 undefined lanes, races and outputs that are not full are advice where no captured launch shows their
-sizes, as are waits of the host and casts before products of unknown types, each right in about
-three of four; `first_sight_packages.yaml` and `late_packages.yaml` were read after that. At first
+sizes. So are waits of the host and casts before products of unknown types: in all lists read at
+first sight 64.3 % and 88.7 % of those reports were right, a debatable one counting half.
+`first_sight_packages.yaml` and `late_packages.yaml` were read after that. At first
 sight each list has shown forms that none before it had.
 
 """
