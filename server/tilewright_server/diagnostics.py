@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
-from tilewright.analysis.model import Issue, Related
+from tilewright.analysis.model import Issue, IssueLevel, Related
 from tilewright.analysis.suppression import Notice, visible_issues
-from tilewright.knowledge.stages import Stage
 from tilewright.source.model import Kernel, SyntaxProblem
 from tilewright.source.text import Range
 from tilewright_server import wording
@@ -25,18 +24,13 @@ COMPILED_SOURCE = "tilewright-compiled"
 
 STALE = "Stale: from before the syntax error."
 _LEFT_OUT = "until it does, what is shown for it is from before the error."
+_SEVERITIES = {
+    IssueLevel.ERROR: types.DiagnosticSeverity.Error,
+    IssueLevel.WARNING: types.DiagnosticSeverity.Warning,
+    IssueLevel.ADVICE: types.DiagnosticSeverity.Information,
+    IssueLevel.HINT: types.DiagnosticSeverity.Hint,
+}
 _JIT_MARKS = ("triton.jit", "@jit", "nki.jit")
-
-
-def severity_of(issue: Issue) -> types.DiagnosticSeverity:
-    """Error only for what computes or launches wrongly; the cost of the rest decides its place."""
-    if issue.stage is Stage.CORRECTNESS and issue.severity >= 4:
-        return types.DiagnosticSeverity.Error
-    if issue.severity >= 3:
-        return types.DiagnosticSeverity.Warning
-    if issue.severity == 2:
-        return types.DiagnosticSeverity.Information
-    return types.DiagnosticSeverity.Hint
 
 
 @dataclass(frozen=True)
@@ -135,7 +129,7 @@ def compiled_diagnostic(
     """One compiled issue with its evidence; no more than a remark where the launch is assumed."""
     made = issue_diagnostic(snapshot, issue, settings, client)
     made.message += f"\n{issue_evidence(facts, issue.data)}"
-    if facts.origin == "inferred" and severity_of(issue) is not types.DiagnosticSeverity.Hint:
+    if facts.origin == "inferred" and issue.level is not IssueLevel.HINT:
         made.severity = types.DiagnosticSeverity.Information
     return made
 
@@ -160,7 +154,7 @@ def issue_diagnostic(
     return types.Diagnostic(
         range=snapshot.to_lsp(issue.range),
         message=snapshot.with_own_lines(issue.message, issue.range.line),
-        severity=severity_of(issue),
+        severity=_SEVERITIES[issue.level],
         code=issue.id,
         code_description=types.CodeDescription(href=page) if page else None,
         source=SOURCE,

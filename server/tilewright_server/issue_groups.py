@@ -3,11 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tilewright.analysis.model import Issue, Related
+from tilewright.analysis.model import Issue, IssueLevel, Related
 from tilewright.figures import lines
-from tilewright.knowledge.stages import Stage
-
-_ERROR = 4
 
 
 def grouped(issues: Iterable[Issue]) -> list[Issue]:
@@ -25,8 +22,7 @@ def grouped(issues: Iterable[Issue]) -> list[Issue]:
 def _cause(issue: Issue) -> tuple[object, ...]:
     if issue.kernel is None:
         return (issue.id, issue.range)
-    is_error = issue.stage is Stage.CORRECTNESS and issue.severity >= _ERROR
-    return (issue.id, issue.kernel, issue.message if is_error else None)
+    return (issue.id, issue.kernel, issue.message if issue.level is IssueLevel.ERROR else None)
 
 
 def _as_one(group: list[Issue]) -> Issue:

@@ -20,6 +20,7 @@ HEDGED = {
     *("dtype_float64", "atomic_without_mask", "undefined_other", "stride_of_other_tensor"),
     *(
         "recompiled_for_each_size",
+        "suboptimal_autotune_configs",
         "suboptimal_algorithm",
         "suboptimal_tile_size",
         "device_host_sync",

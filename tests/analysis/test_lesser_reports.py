@@ -43,6 +43,13 @@ def scaled(x_ptr, w_ptr, y_ptr, n, B: tl.constexpr):
 def scale(x, w, y):
     scaled[(triton.cdiv(x.numel(), 128),)](x, w, y, x.numel(), B=128)
 """
+_CONFIGURED = """
+@triton.autotune(configs=[{configs}], key=["n"])
+@triton.jit
+def filled(x_ptr, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x_ptr + at, 0.0, mask=at < n)
+"""
 _LATE = """
 @triton.jit
 def causal(q_ptr, k_ptr, v_ptr, o_ptr, n, past, D: tl.constexpr, B: tl.constexpr):
@@ -366,6 +373,12 @@ def _one(issue: str, text: str) -> tuple[int, str]:
             _OLD_KEY,
             {"more": ', triton.Config({"B": 128})'},
             {"more": ""},
+        ),
+        (
+            "suboptimal_autotune_configs",
+            _CONFIGURED,
+            {"configs": "triton.Config({'B': 64}), triton.Config({'B': 64})"},
+            {"configs": "*[triton.Config({'B': 64 * b}) for b in range(1, 61)]"},
         ),
         (
             "redundant_computation",

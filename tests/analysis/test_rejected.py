@@ -12,26 +12,12 @@ import pytest
 from kernel_modules import imported
 from snippets import KERNELS, Snippet, read
 
+from tilewright.compiled.claims import CLAIMS
 from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Language
 
 pytestmark = pytest.mark.triton
 
-REFUSED = (
-    "broadcast_mismatch",
-    "dot_shape_mismatch",
-    "dot_tile_too_small",
-    "global_not_constexpr",
-    "invalid_memory_option",
-    "loop_carried_type_change",
-    "non_power_of_two_arange",
-    "other_without_mask",
-    "removed_api",
-    "shape_not_constexpr",
-    "tile_as_condition",
-    "undefined_name",
-    "unsupported_syntax",
-)
 _PRELUDE = "import triton\nimport triton.language as tl\n\n\n"
 _UNDECIDED = frozenset(
     (
@@ -46,7 +32,7 @@ _FLOATS = ("factor", "scale", "eps", "alpha", "limit")
 
 def _cases() -> list[tuple[Snippet, Kernel]]:
     found = []
-    for issue in REFUSED:
+    for issue in sorted(CLAIMS):
         path = KERNELS / f"{issue}.md"
         for snippet in read(path) if path.exists() else ():
             if snippet.context.triton_version in (None, (3, 9)):

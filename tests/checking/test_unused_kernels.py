@@ -54,6 +54,12 @@ def _project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+_PRIVATE = """
+def _launch(x):
+    outer[(1,)](x, 3)
+"""
+
+
 def test_a_kernel_that_no_file_mentions_is_no_certain_fault(project: Path) -> None:
     assert _severities(project, [project]) == [2]
 
@@ -63,7 +69,7 @@ def test_a_kernel_beside_one_that_is_launched_is_looked_for_too(project: Path) -
     steps.write_text(_STEPS + _OTHER)
     assert _severities(project, [steps]) == [3]
     assert _severities(project, [project]) == [2]
-    (project / "host.py").write_text("from package.steps import outer")
+    (project / "host.py").write_text("from package.steps import outer\n\nouter[(1,)]")
     assert _severities(project, [project]) == [3]
 
 
@@ -74,7 +80,7 @@ def test_a_file_alone_does_not_say_what_is_used(project: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "from package.steps import skipped",
+        "from package.steps import skipped\n\nKERNELS = [skipped]",
         "import package.steps as s\n\ndef host(x):\n    s.outer[(1,)](x, 3)",
         "from package.steps import *",
     ],
@@ -91,4 +97,47 @@ def test_the_same_definition_in_another_file_is_no_mention(project: Path) -> Non
 
 def test_a_launch_in_the_file_itself_is_a_use(project: Path) -> None:
     (project / "package" / "steps.py").write_text(_LAUNCHED)
+    assert _severities(project, [project]) == [5]
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("from package.steps import skipped\n", 2),
+        ("from package.steps import (\n    outer,\n    skipped,\n)\n", 2),
+        ("from package.steps import skipped\n\ndef run(x):\n    skipped[(1,)](x, 3)\n", 5),
+        ("from package.steps import skipped as step\n\ndef run(x):\n    step[(1,)](x, 3)\n", 5),
+    ],
+)
+def test_an_import_alone_is_no_use(project: Path, text: str, severity: int) -> None:
+    (project / "package" / "other.py").write_text(text)
+    assert _severities(project, [project]) == [severity]
+
+
+def test_a_package_hands_on_what_it_imports(project: Path) -> None:
+    (project / "package" / "__init__.py").write_text("from package.steps import skipped\n")
+    assert _severities(project, [project]) == [5]
+
+
+@pytest.mark.parametrize(
+    ("host", "severity"),
+    [
+        (_PRIVATE, 2),
+        (f"{_PRIVATE}\ndef _run(x):\n    _launch(x)\n", 2),
+        (f"{_PRIVATE}\ndef run(x):\n    _launch(x)\n", 5),
+        (f"{_PRIVATE}\nTABLE = [_launch]\n", 5),
+        (_PRIVATE.replace("def", "@register\ndef"), 5),
+    ],
+)
+def test_a_private_function_that_nothing_calls_is_no_use(
+    project: Path, host: str, severity: int
+) -> None:
+    (project / "package" / "steps.py").write_text(_STEPS + host)
+    assert _severities(project, [project]) == [severity]
+
+
+def test_another_file_may_call_a_private_function(project: Path) -> None:
+    (project / "package" / "steps.py").write_text(_STEPS + _PRIVATE)
+    text = "from package import steps\n\ndef run(x):\n    steps._launch(x)\n"
+    (project / "package" / "other.py").write_text(text)
     assert _severities(project, [project]) == [5]

@@ -53,7 +53,7 @@ def test_check_merges_what_compiling_shows(file: Path) -> None:
     assert check(file)[0] == 0
     code, said = check(file, "--compiled", "cuda:90,cuda:80")
     assert code == 1
-    line = f"{file}:{PLACE}:5: double_precision [dtype_fix]: On cuda:90 and cuda:80, "
+    line = f"{file}:{PLACE}:5: warning: double_precision [dtype_fix]: On cuda:90 and cuda:80, "
     assert said.startswith(line)
     assert "for an inferred launch" in said
 
@@ -76,7 +76,9 @@ def test_a_file_is_told_of_before_the_next_is_compiled(file: Path) -> None:
     with subprocess.Popen([*command, *wanted], stdout=subprocess.PIPE, text=True) as running:
         try:
             assert running.stdout is not None
-            assert running.stdout.readline().startswith(f"{file}:{PLACE}:5: double_precision")
+            assert running.stdout.readline().startswith(
+                f"{file}:{PLACE}:5: warning: double_precision"
+            )
             assert running.poll() is None
         finally:
             running.kill()
@@ -97,7 +99,7 @@ def test_compile_tells_its_issues(file: Path) -> None:
     issues = json.loads(done.stdout)["issues"]
     assert [(i["id"], i["line"]) for i in issues] == [("double_precision", PLACE)]
     text = RUN.invoke(app, ["compile", str(file), "--target", "cuda:90"]).stdout
-    assert f"{file}:{PLACE}:5: double_precision" in text
+    assert f"{file}:{PLACE}:5: warning: double_precision" in text
 
 
 def test_what_cannot_be_compiled_is_said_and_checked_all_the_same(

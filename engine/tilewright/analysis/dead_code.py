@@ -1,29 +1,67 @@
-"""Statements of a function that never run, by the text alone."""
+"""Statements of a function that never run, by the text of its file alone."""
 
 import ast
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 from tilewright.analysis.nodes import nodes_like
+from tilewright.analysis.per_kernel import per_module
+from tilewright.source.model import Module
 from tilewright.source.node_memo import per_node
+from tilewright.source.parse import module_constants
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+Truths = Mapping[str, bool | None]
+"""Names with whether they are true; None for one that is no constant."""
+
+
+@per_module
+def dead_lines(module: Module, function: ast.FunctionDef) -> frozenset[int]:
+    """The lines behind a statement that leaves its block, and of branches under a constant.
+
+    A name is a constant if the function, or else the module, sets it once, to one.
+    """
+    truths = {**_module_truths(module), **_local_truths(function)}
+    dead = (
+        range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        for statement in _dead(function.body, truths)
+    )
+    return frozenset(line for lines in dead for line in lines) | _dead_arms(function, truths)
+
+
+@per_module
+def _module_truths(module: Module) -> Truths:
+    """The module's constants that no function declares global: ``FUSED = True``."""
+    set_again = module.lookup.says("global ")
+    constants = {} if set_again else module_constants(module.tree)
+    found = ((name, _truth(value, {})) for name, value in constants.items())
+    return {name: truth for name, truth in found if truth is not None}
 
 
 @per_node
-def dead_lines(function: ast.FunctionDef) -> frozenset[int]:
-    """The lines behind a statement that leaves its block, and of branches under a constant."""
-    dead = (
-        range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-        for statement in _dead(function.body)
+def _local_truths(function: ast.FunctionDef) -> Truths:
+    """The local names of a function, each with whether it is true, where that is a constant."""
+    bound = Counter(
+        node.id for node in nodes_like(function, ast.Name) if not isinstance(node.ctx, ast.Load)
     )
-    return frozenset(line for lines in dead for line in lines) | _dead_arms(function)
+    bound.update(argument.arg for argument in nodes_like(function, ast.arg))
+    found: dict[str, bool | None] = dict.fromkeys(bound)
+    outer = {name for node in nodes_like(function, ast.Global) for name in node.names}
+    outer |= {name for node in nodes_like(function, ast.Nonlocal) for name in node.names}
+    for statement in function.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant() as value) if (
+                bound[name] == 1 and name not in outer
+            ):
+                found[name] = _truth(value, {})
+    return found
 
 
-def _dead_arms(function: ast.FunctionDef) -> frozenset[int]:
+def _dead_arms(function: ast.FunctionDef, truths: Truths) -> frozenset[int]:
     """The lines of ``x if False else y`` that only the arm which is never chosen stands on."""
     found: set[int] = set()
     for choice in nodes_like(function, ast.IfExp):
-        truth = _truth(choice.test)
+        truth = _truth(choice.test, truths)
         if truth is not None:
             arm, other = (choice.orelse, choice.body) if truth else (choice.body, choice.orelse)
             found |= _lines(arm) - _lines(other) - _lines(choice.test)
@@ -34,7 +72,7 @@ def _lines(node: ast.expr) -> set[int]:
     return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
-def _dead(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def _dead(body: list[ast.stmt], truths: Truths) -> Iterator[ast.stmt]:
     is_left = False
     for statement in body:
         if is_left:
@@ -43,24 +81,39 @@ def _dead(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         is_left = isinstance(statement, _LEAVES)
         blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
         if isinstance(statement, ast.If):
-            truth = _truth(statement.test)
+            truth = _truth(statement.test, truths)
             if truth is not None:
                 yield from blocks[truth]
+                # What the chosen branch leaves, the rest of the block leaves.
+                is_left = _leaves(blocks[not truth])
                 blocks[truth] = []
         for block in blocks:
-            yield from _dead(block)
+            yield from _dead(block, truths)
 
 
-def _truth(test: ast.expr) -> bool | None:
+def _leaves(body: list[ast.stmt]) -> bool:
+    return any(isinstance(statement, _LEAVES) for statement in body)
+
+
+def _truth(test: ast.expr, truths: Truths) -> bool | None:
     """Whether a condition holds, where constants in it decide that."""
     match test:
         case ast.Constant(value=value):
             return bool(value)
+        case ast.Name(id=name):
+            return truths.get(name)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            truth = _truth(operand)
+            truth = _truth(operand, truths)
             return None if truth is None else not truth
-        case ast.BoolOp(op=ast.And(), values=parts) if any(_truth(p) is False for p in parts):
-            return False
-        case ast.BoolOp(op=ast.Or(), values=parts) if any(_truth(p) is True for p in parts):
-            return True
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return _joined([_truth(part, truths) for part in parts], decides=False)
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            return _joined([_truth(part, truths) for part in parts], decides=True)
     return None
+
+
+def _joined(parts: list[bool | None], *, decides: bool) -> bool | None:
+    """Whether ``or`` holds, where a true part decides; or ``and``, where a false one does."""
+    if decides in parts:
+        return decides
+    return None if None in parts else not decides

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.model import ADVICE, CERTAIN, POSSIBLE
 from tilewright.knowledge.stages import Stage
 from tilewright.source.text import Range
 from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
@@ -30,6 +33,15 @@ class Finding:
     severity: int | None = None
 
 
+class IssueLevel(StrEnum):
+    """How a severity is told: a certain fault, what may be one or costs much, what may help."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    ADVICE = "advice"
+    HINT = "hint"
+
+
 @dataclass(frozen=True)
 class Issue:
     """A finding with its place in the taxonomy. ``severity`` is 1 (advice) to 5 (wrong result).
@@ -45,6 +57,15 @@ class Issue:
     range: Range
     related: tuple[Related, ...] = ()
     data: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def level(self) -> IssueLevel:
+        """What computes or launches wrongly is an error; the cost of the rest decides its level."""
+        if self.severity >= CERTAIN and taxonomy()[self.id].is_fault:
+            return IssueLevel.ERROR
+        if self.severity >= POSSIBLE:
+            return IssueLevel.WARNING
+        return IssueLevel.ADVICE if self.severity == ADVICE else IssueLevel.HINT
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def _is_dead(module: Module, issue: Issue) -> bool:
     hosts = module.host_functions.values() if kernel is None else ()
     around = [f for f in hosts if f.lineno <= line <= (f.end_lineno or 0)]
     functions = around if kernel is None else [kernel.node]
-    return any(line in dead_lines(function) for function in functions)
+    return any(line in dead_lines(module, function) for function in functions)
 
 
 def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from tilewright.analysis.model import Issue
+from tilewright.analysis.model import IssueLevel
 from tilewright.checking.checked import Checked
 from tilewright.errors import InputError
 from tilewright.knowledge.base import taxonomy
@@ -12,6 +12,12 @@ from tilewright.textfile import one_line
 # https://docs.github.com/actions, "Workflow commands": data and properties escape differently.
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
+COMMANDS = {
+    IssueLevel.ERROR: "error",
+    IssueLevel.WARNING: "warning",
+    IssueLevel.ADVICE: "notice",
+    IssueLevel.HINT: "notice",
+}
 
 
 def annotations(checked: Checked) -> Iterator[str]:
@@ -22,7 +28,7 @@ def annotations(checked: Checked) -> Iterator[str]:
         yield _command("warning", checked, notice.range, "tilewright", notice.message)
     for issue in checked.issues:
         title = f"{issue.id}: {taxonomy()[issue.id].title}"
-        yield _command(level_of(issue), checked, issue.range, title, issue.message)
+        yield _command(COMMANDS[issue.level], checked, issue.range, title, issue.message)
     for remark in checked.remarks:
         title = remark.id.replace("_", " ")
         yield _command(remark.level, checked, remark.range, title, remark.message)
@@ -32,13 +38,6 @@ def fault_annotation(fault: InputError) -> str:
     """The line for a file that could not be read or used."""
     fields = {"file": fault.path or "", "line": str(fault.line or 1), "title": "not checked"}
     return _line("error", fields, fault.message)
-
-
-def level_of(issue: Issue) -> str:
-    """Errors are what computes or launches wrongly; advice is a notice."""
-    if issue.severity >= 5:
-        return "error"
-    return "warning" if issue.severity >= 3 else "notice"
 
 
 def _command(level: str, checked: Checked, where: Range, title: str, message: str) -> str:

@@ -1,10 +1,11 @@
 """Checked files as JSON and as lines of text."""
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilewright.analysis.model import Issue
+from tilewright.analysis.model import Issue, IssueLevel
 from tilewright.checking.checked import Checked
 from tilewright.errors import InputError
 from tilewright.knowledge.base import taxonomy
@@ -58,6 +59,7 @@ def _issue(checked: Checked, issue: Issue) -> dict[str, Any]:
         "id": issue.id,
         "stage": issue.stage.value,
         "severity": issue.severity,
+        "level": issue.level.value,
         "message": issue.message,
         "kernel": issue.kernel,
         **_place(checked, issue.range),
@@ -88,7 +90,8 @@ def _as_lines(checked: Checked) -> Iterator[str]:
     for notice in checked.notices:
         yield f"{_location_text(checked, notice.range)}: {notice.message}"
     for issue in checked.issues:
-        yield f"{_location_text(checked, issue.range)}: {issue.id} [{issue.stage}]: {issue.message}"
+        place, what = _location_text(checked, issue.range), f"{issue.id} [{issue.stage}]"
+        yield f"{place}: {issue.level}: {what}: {issue.message}"
     for remark in checked.remarks:
         yield f"{_location_text(checked, remark.range)}: note: {remark.message}"
 
@@ -101,10 +104,17 @@ def _location_text(checked: Checked, where: Range) -> str:
 
 def summary(files: Sequence[Checked], faults: int = 0) -> str:
     """The last line: how much was found in how much, and how much could not be read or used."""
-    issues = sum(len(c.issues) for c in files)
+    levels = Counter(issue.level for c in files for issue in c.issues)
     kernels = sum(len(c.module.kernels) for c in files)
-    found = f"{_many(issues, 'issue')} in {_many(kernels, 'kernel')} in {_many(len(files), 'file')}"
+    issues = _many(levels.total(), "issue")
+    if levels:
+        issues += f" ({', '.join(_of_level(levels[x], x) for x in IssueLevel if levels[x])})"
+    found = f"{issues} in {_many(kernels, 'kernel')} in {_many(len(files), 'file')}"
     return f"{found}; {_many(faults, 'file')} could not be read or used" if faults else found
+
+
+def _of_level(count: int, level: IssueLevel) -> str:
+    return f"{count} {level}" if level is IssueLevel.ADVICE else _many(count, level)
 
 
 def _many(count: int, what: str) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from tilewright import __version__
 from tilewright.analysis.model import Issue
-from tilewright.checking.annotations import level_of
+from tilewright.checking.annotations import COMMANDS
 from tilewright.checking.checked import Checked
 from tilewright.errors import InputError
 from tilewright.knowledge.base import taxonomy
@@ -93,7 +93,7 @@ def _results(checked: Checked, ids: Sequence[str], root: Path) -> Iterable[dict[
         yield {
             "ruleId": issue.id,
             "ruleIndex": ids.index(issue.id),
-            "level": _LEVELS[level_of(issue)],
+            "level": _LEVELS[COMMANDS[issue.level]],
             "message": {"text": _message_text(checked, issue.range, issue.message)},
             "locations": [_place(checked, issue.range, root, issue.kernel)],
             "relatedLocations": [

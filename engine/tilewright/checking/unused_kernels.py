@@ -1,30 +1,34 @@
-"""Kernels that no file of a checked project mentions: what is found in them is less certain.
+"""Kernels that no file of a checked project uses: what is found in them is less certain.
 
-A kernel may be left over, or not be in use yet. A file alone does not show that, as kernels may
-be launched from other files; so only a check of folders asks.
+A kernel may be left over, or not be in use yet; so may a private function that launches it. A file
+alone does not show that, as both may be used in other files; so only a check of folders asks.
 """
 
+import ast
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeGuard
 
 from tilewright.analysis.model import Issue
-from tilewright.analysis.severities import host_names, users_of
+from tilewright.analysis.severities import mentions, users_of
 from tilewright.checking.checked import Checked
 from tilewright.checking.walk import files_to_check
 from tilewright.errors import InputError
 from tilewright.knowledge.model import ADVICE
+from tilewright.source.model import Module
 from tilewright.textfile import utf8_text
 
 _PROJECT = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _LARGEST = 4 * 1024 * 1024
 _STAR = re.compile(r"^\s*from\s+[\w.]*?(\w+)\s+import\s+\*", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*from\s+\S+\s+import\s+(?:\([^)]*\)|.*)", re.MULTILINE)
 
 
 def with_unused(files: Sequence[Checked], paths: Iterable[Path]) -> list[Checked]:
-    """Files with what was found in kernels that their project does not mention made less severe.
+    """Files with what was found in kernels that their project does not use made less severe.
 
     Looked through are the projects that the folders among ``paths`` belong to.
     """
@@ -54,11 +58,39 @@ def _as_advice(issue: Issue) -> Issue:
 
 
 def _unlaunched(file: Checked) -> dict[str, frozenset[str]]:
-    """Kernels whose file does not mention them outside of kernels, each with all that call it."""
+    """Kernels that their file does not use, each with the names of what uses it if it is used.
+
+    Those are all kernels that call it, and private functions that launch them.
+    """
     asked = {issue.kernel for issue in file.issues if issue.severity > ADVICE} - {None}
-    users = {name: users_of(file.module, name) for name in asked if name is not None}
-    host = host_names(file.module) if users else frozenset[str]()
-    return {name: found for name, found in users.items() if found.isdisjoint(host)}
+    found = {name: _ways_in(file.module, name) for name in asked if name is not None}
+    return {name: ways for name, ways in found.items() if ways is not None}
+
+
+def _ways_in(module: Module, kernel: str) -> frozenset[str] | None:
+    """The names one of which other files must mention to use a kernel; None if its file does."""
+    found = set(users_of(module, kernel))
+    kernels = {id(one.node) for one in module.kernels}
+    hosts = [node for node in module.tree.body if id(node) not in kernels]
+    while True:
+        users = [node for node in hosts if not found.isdisjoint(mentions(node))]
+        private = {node.name for node in users if _is_private(node)}
+        if len(private) < len({id(node) for node in users}):
+            return None
+        if private <= found:
+            return frozenset(found)
+        found |= private
+        hosts = [node for node in hosts if getattr(node, "name", None) not in private]
+
+
+def _is_private(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:
+    """Whether it is a function that only its own project is to call."""
+    return (
+        isinstance(node, ast.FunctionDef)
+        and node.name.startswith("_")
+        and not node.name.startswith("__")
+        and not node.decorator_list
+    )
 
 
 def _project_files(folders: Iterable[Path]) -> Iterator[Path]:
@@ -81,11 +113,20 @@ def _text(file: Path) -> str:
 
 
 def _places(names: Collection[str], files: Iterable[Path]) -> Mapping[str, set[Path]]:
-    """The files that have a name elsewhere than in its definition, or import all of a module."""
+    """The files that use a name elsewhere than in its definition, or import all of a module.
+
+    An import alone is a use in the ``__init__`` of a package, which hands names on.
+    """
     named = re.compile(rf"(?<!def )\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
     found = defaultdict[str, set[Path]](set)
     for file in files:
         text = _text(file)
-        for name in (*named.findall(text), *_STAR.findall(text)):
+        used = text if file.name == "__init__.py" else _IMPORT.sub(_renamed, text)
+        for name in (*named.findall(used), *_STAR.findall(text)):
             found[name].add(file)
     return found
+
+
+def _renamed(statement: re.Match[str]) -> str:
+    """What an import leaves to look through: a name that it renames is used by the new one."""
+    return statement[0] if " as " in statement[0] else ""

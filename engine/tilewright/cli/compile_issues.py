@@ -14,16 +14,17 @@ from tilewright.checking.present import as_json, as_lines
 from tilewright.cli.compile_options import launches_of
 from tilewright.cli.inputs import target_of
 from tilewright.cli.output import ERR, OUT, working
+from tilewright.compiled.claims import settled
 from tilewright.compiled.issues import compiled_issues
+from tilewright.compiled.model import REFUSED
 from tilewright.errors import InputError, TilewrightError
 from tilewright.inspection.variants import Launches, by_reason
+from tilewright.knowledge.api import Version
 from tilewright.source import parse_module
 from tilewright.source.model import Language, Module
 from tilewright.targets.compilation import compile_many
 from tilewright.targets.model import CompileReport, Target
 from tilewright.targets.toolchains import NoToolchainError
-
-_SAID_ALREADY = "does_not_compile"
 
 
 def judged(path: Path, launches: Launches, reports: Sequence[CompileReport]) -> Checked:
@@ -42,7 +43,7 @@ def issues_as_json(checked: Checked) -> list[object]:
 
 def print_issues(checked: Checked) -> None:
     """A line an issue; what a compiler refuses, its messages have said."""
-    rest = tuple(issue for issue in checked.issues if issue.id != _SAID_ALREADY)
+    rest = tuple(issue for issue in checked.issues if issue.id != REFUSED)
     for line in as_lines(replace(checked, issues=rest)):
         OUT.print(line)
 
@@ -77,11 +78,19 @@ def with_compiled(
         return checked
     try:
         with working(f"compiling {path}{far}"), _opened(module, path, captured) as launches:
-            found = _issues(module, launches, _reports(path, launches, targets))
+            reports = _reports(path, launches, targets)
+            found = _issues(module, launches, reports)
     except TilewrightError as error:
         ERR.print(f"{path}: not compiled: {_without_place(error, path)}")
         return checked
-    return checked.with_issues(found, rules)
+    alike = [each for each in reports if _is_of(checked.context.triton_version, each)]
+    told, more = settled(checked.issues, found, alike, launches.inferred)
+    return replace(checked, issues=tuple(told)).with_issues(more, rules)
+
+
+def _is_of(version: Version | None, report: CompileReport) -> bool:
+    """Whether the Triton that compiled is the one that the text was checked for."""
+    return version is None or report.toolchain.startswith("triton {}.{}.".format(*version))
 
 
 def has_triton_kernels(checked: Checked, path: Path, done: str) -> bool:

@@ -12,6 +12,8 @@ from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 from tilewright.targets.model import CompileReport, LaunchFacts, Target
 
+REFUSED = "does_not_compile"
+"""The issue of what a compiler refuses, in its own words."""
 Probe = Callable[[LaunchFacts, Target], CompileReport | None]
 """Compiles the kernel for a launch that was not asked for; None where that cannot be done."""
 

@@ -14,8 +14,9 @@ UNMEASURED = "unmeasured"
 VERSIONS = r"^(any|(<|<=|>|>=|==)\d+\.\d+(,(<|<=|>|>=|==)\d+\.\d+)*)$"
 _STRICT = ConfigDict(extra="forbid")
 _Text = Annotated[str, Field(min_length=1)]
-ADVICE, POSSIBLE = 2, 3
-"""The greatest severities of what helps at most, and of what may be excluded elsewhere."""
+ADVICE, POSSIBLE, CERTAIN = 2, 3, 4
+"""The greatest severities of what helps at most, and of what may be excluded elsewhere; the least
+of what is certain."""
 _WRONG_RESULT = 5
 _Severity = Annotated[int, Field(ge=1, le=5)]
 _Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]

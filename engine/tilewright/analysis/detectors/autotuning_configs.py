@@ -14,6 +14,7 @@ from tilewright.analysis.tiles import TileFacts
 from tilewright.analysis.values import Flow
 from tilewright.hardware.configs import next_power_of_two
 from tilewright.hardware.model import Chip
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Config, Kernel, Module
 from tilewright.source.text import Range
 
@@ -40,6 +41,7 @@ def suboptimal_autotune_configs(module: Module, context: AnalysisContext) -> Ite
                 f"{len(configs)} configurations are each compiled and timed for every new key; "
                 "prune_configs_by would drop those that cannot win.",
                 kernel.name,
+                severity=ADVICE,
             )
 
 

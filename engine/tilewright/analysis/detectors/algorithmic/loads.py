@@ -166,7 +166,7 @@ def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[
                 kernel.name,
                 related=(Related("first loaded here", module.index.range_of(first.node)),),
                 # A number comes from a cache; two parameters may be two tensors in other calls.
-                severity=None if _is_large(flow, second) and not is_alias else ADVICE,
+                severity=None if _is_large(flow, second) and not is_alias else ADVICE - 1,
             )
 
 

@@ -179,6 +179,8 @@ def _form(module: Module, node: ast.AST, version: Version | None) -> str | None:
             return "assignment to an item"
         case ast.Attribute(ctx=ast.Store()):
             return "assignment to an attribute"
+        case ast.ListComp() if any(_counts(module, part.iter) for part in node.generators):
+            return "list comprehension over a range (its tuples alone can be gone over)"
         case ast.For() | ast.While() if node.orelse:
             return "else of a loop"
         case ast.For():
@@ -193,6 +195,13 @@ def _iteration(module: Module, loop: ast.For) -> str | None:
     if name in _ITERATORS and name not in module.names.origins:
         return f"loop over {name}(...)"
     return None if isinstance(loop.target, ast.Name) else "loop with several targets"
+
+
+def _counts(module: Module, node: ast.expr) -> bool:
+    """Whether it is a range, of Python's or of Triton's."""
+    called = node.func if isinstance(node, ast.Call) else None
+    is_plain = isinstance(called, ast.Name) and called.id == "range"
+    return is_plain or module.names.is_call(node, TL + "range", TL + "static_range")
 
 
 def _in_loop(

@@ -66,7 +66,9 @@ def names_above(
     for node in nodes_like(kernel.node, ast.Name):
         if isinstance(node.ctx, ast.Store):
             first_set[node.id] = min(node.lineno, first_set.get(node.id, node.lineno))
-    reads = [node for node in _changed(kernel) if first_set[node.id] == node.lineno]
+    for turn in nodes_like(kernel.node, ast.comprehension):  # sets its names before it reads them
+        first_set = {n: at for n, at in first_set.items() if n not in _names_in(turn.target)}
+    reads = [n for n in _changed(kernel) if first_set.get(n.id) == n.lineno]
     for name, uses in flow.uses.items():
         if name in first_set and name not in outside:
             reads += [node for node in uses if _is_global(flow, node)]
@@ -83,6 +85,10 @@ def names_above(
             f"{name} is read here, and no line above sets it: this does not compile.",
             kernel.name,
         )
+
+
+def _names_in(target: ast.expr) -> set[str]:
+    return {node.id for node in descendants(target) if isinstance(node, ast.Name)}
 
 
 def _changed(kernel: Kernel) -> Iterator[ast.Name]:

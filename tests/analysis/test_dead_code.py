@@ -1,0 +1,73 @@
+"""What never runs by the text of a file."""
+
+import ast
+
+import pytest
+
+from tilewright.analysis.dead_code import dead_lines
+from tilewright.source import parse_module
+
+_FUNCTION = """
+{module}
+def host(x{parameter}):
+    {local}
+    {branch}
+        first(x)
+    else:
+        second(x)
+"""
+
+
+def _dead(text: str) -> set[str]:
+    """The called names on the lines of the first function that never run."""
+    module = parse_module(text)
+    function = next(n for n in module.tree.body if isinstance(n, ast.FunctionDef))
+    lines = dead_lines(module, function)
+    calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and n.lineno in lines)
+    return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+
+
+@pytest.mark.parametrize(
+    ("branch", "dead"),
+    [
+        ("if True:", {"second"}),
+        ("if x and False:", {"first"}),
+        ("if not (x or True):", {"first"}),
+        ("if FUSED:", {"second"}),
+        ("if not FUSED and x:", {"first"}),
+        ("if FUSED and x:", set()),
+        ("if allowed:", {"first"}),
+        ("if unknown:", set()),
+    ],
+)
+def test_a_branch_that_constants_exclude(branch: str, dead: set[str]) -> None:
+    text = _FUNCTION.format(
+        module="FUSED = True", parameter="", local="allowed = False", branch=branch
+    )
+    assert _dead(text) == dead
+
+
+@pytest.mark.parametrize(
+    ("module", "parameter", "local"),
+    [
+        ("FUSED = True\nFUSED = other()", "", "pass"),
+        (
+            "try:\n    import a\n    FUSED = True\nexcept ImportError:\n    FUSED = False",
+            "",
+            "pass",
+        ),
+        ("FUSED = True\ndef set_it():\n    global FUSED\n    FUSED = False", "", "pass"),
+        ("FUSED = True", ", FUSED=False", "pass"),
+        ("FUSED = True", "", "FUSED = x.is_cuda"),
+        ("FUSED = True", "", "for FUSED in x: pass"),
+        ("", "", "FUSED = False\n    FUSED |= x.is_cuda"),
+    ],
+)
+def test_a_name_that_may_hold_something_else(module: str, parameter: str, local: str) -> None:
+    text = _FUNCTION.format(module="", parameter=parameter, local=local, branch="if FUSED:")
+    assert _dead(f"{text}\n{module}\n") == set()
+
+
+def test_what_follows_a_chosen_branch_that_leaves() -> None:
+    text = "def host(x):\n    if True:\n        return first(x)\n    second(x)\n"
+    assert _dead(text) == {"second"}
