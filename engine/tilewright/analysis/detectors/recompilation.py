@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from tilewright.analysis.detectors.common import TL, decorators_known, triton_kernels
 from tilewright.analysis.detectors.host_code.facts import is_measuring
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.varying_sizes import Variety, Varying, varying
+from tilewright.analysis.detectors.varying_sizes import Variety, Varying, is_width, varying
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.model import Kernel, Launch, Module
@@ -26,7 +26,9 @@ def recompiled_for_each_size(module: Module, context: AnalysisContext) -> Iterat
             for launch in module.launches_of(kernel.name)
             if not is_measuring(launch.host_function or "")
         ]
-        if not launches or not decorators_known(module, kernel):
+        # What treats weights meets the few shapes that a model has.
+        is_of_weights = "weight" in kernel.name.lower()
+        if not launches or is_of_weights or not decorators_known(module, kernel):
             continue
         needed = _needed_constants(flow)
         yield from _constants(module, kernel, launches, needed)
@@ -38,6 +40,8 @@ def _followed(
     module: Module, launches: Sequence[Launch], name: str
 ) -> tuple[Launch, Varying] | None:
     """The first launch whose argument follows what each call is given."""
+    if is_width(name):
+        return None
     for launch in launches:
         node = launch.arguments.get(name)
         found = None if node is None else varying(module, launch, node)

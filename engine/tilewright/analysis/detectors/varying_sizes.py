@@ -17,11 +17,12 @@ _COUNTS = re.compile(
     r"|seq_?len\w*|max_?seq_?len\w*|total_seq_?len|n_?ctx|ctx_?len\w*|context_?len\w*)"
 )
 _HELD = re.compile(
-    r"(.*_)?(w\d?|q?weights?|\w*weight|table|emb\w*|bias|self|lut|code|scales?|zeros?|rhs|mat2)"
-    r"|w_\w+|b(_\w+)?|\w*cache\w*|cos\w*|sin\w*"
+    r"(.*_)?(w\d?|\w*weight\w*|lora\w*|\w*lookup|table|emb\w*|bias|self|lut|code|scales?|zeros?|rhs)"
+    r"|mat2|(conv|ssm)_states?|w_\w+|b(_\w+)?|\w*cache\w*|cos\w*|sin\w*"
 )
 _WIDTHS = re.compile(
-    r"(.*_)?(dim|hidden\w*|width|cols|columns|heads?|features?|channels?|vocab\w*)"
+    r"(.*_)?(dim|hidden\w*|width|height|cols|columns|heads?|features?|channels?|vocab\w*"
+    r"|experts?|queries|cache_lines)"
 )
 _LENGTHS = re.compile(
     r"(.*_)?(seq_?len\w*|seqs?|tokens?|ctx(_?len\w*)?|context(_?len\w*)?|batch\w*|bsz|(q|k|kv)_?len)(_\w{1,2})?"
@@ -42,6 +43,11 @@ class Variety(IntEnum):
 def is_count_of_a_batch(name: str) -> bool:
     """Whether a number is called a length of sequences, or a count of them or of tokens."""
     return _LENGTHS.fullmatch(name.lower()) is not None
+
+
+def is_width(name: str) -> bool:
+    """Whether a number is called what a model fixes: features, heads, experts."""
+    return _WIDTHS.fullmatch(name.lower()) is not None
 
 
 @dataclass(frozen=True)
@@ -153,7 +159,7 @@ def _count(module: Module, launch: Launch, node: ast.expr) -> str | None:
             return None
         is_first = size.axis == 0 and _has_more_axes(module, launch, size.tensor, size.rank)
         is_named = isinstance(node, ast.Name) and _COUNTS.fullmatch(node.id.lower())
-        if isinstance(node, ast.Name) and _WIDTHS.fullmatch(node.id.lower()):
+        if isinstance(node, ast.Name) and is_width(node.id):
             return None
         return f"an extent of {size.tensor}" if is_first or is_named else None
     is_open = isinstance(node, ast.Name) and last_assigned(module, launch, node.id) is None
