@@ -84,7 +84,7 @@ def with_compiled(
         ERR.print(f"{path}: not compiled: {_without_place(error, path)}")
         return checked
     alike = [each for each in reports if _is_of(checked.context.triton_version, each)]
-    told, more = settled(checked.issues, found, alike, launches.inferred)
+    told, more = settled(module, checked.issues, found, alike, launches.inferred)
     return replace(checked, issues=tuple(told)).with_issues(more, rules)
 
 

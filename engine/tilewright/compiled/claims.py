@@ -1,11 +1,14 @@
 """What the text says does not compile, next to what a compiler made of it."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import ast
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from tilewright.analysis.model import Issue
+from tilewright.analysis.nodes import nodes_like
 from tilewright.compiled.model import REFUSED
 from tilewright.figures import enumerated
+from tilewright.source.model import Module
 from tilewright.targets.model import CompileReport
 
 CLAIMS = frozenset(
@@ -18,10 +21,10 @@ CLAIMS = frozenset(
 )
 """Issues that say that a kernel does not compile."""
 _HINT = 1
-_INFERRED = ", for an inferred launch, which may leave out this branch"
 
 
 def settled(
+    module: Module,
     told: Iterable[Issue],
     found: Sequence[Issue],
     reports: Sequence[CompileReport],
@@ -30,52 +33,68 @@ def settled(
     """Issues of the text and of a compiler's reports, where both are about one place.
 
     A claim of the text that the compiler's message is about says so, and the message is not told
-    again. One about a kernel that compiles is a hint.
+    again. One about a kernel that compiles is a hint, unless it is about a branch that an inferred
+    launch may leave out.
 
     Args:
         told: issues of the text, for the version of Triton that compiled.
         found: what ``compiled_issues`` made of the reports.
         inferred: kernels whose launches were not captured.
     """
-    refusals = [issue for issue in found if issue.id == REFUSED]
+    failed = {report.kernel for report in reports if not report.ok}
+    refusals = [one for one in found if one.id == REFUSED and one.kernel in failed]
     settled_: list[Issue] = []
     confirmed: set[int] = set()
     for issue in told:
+        same = [r for r in refusals if issue.id in CLAIMS and _is_same_place(issue, r)]
         own = [report for report in reports if report.kernel == issue.kernel]
-        if issue.id not in CLAIMS or not own:
-            settled_.append(issue)
-        elif all(report.ok for report in own):
-            settled_.append(_withdrawn(issue, own, is_inferred=issue.kernel in inferred))
-        else:
-            same = [one for one in refusals if _is_same_place(issue, one)]
+        if same:
+            # The compiler names the line of a function where it names the kernel that calls it.
+            kernels = {one.kernel for one in same}
+            refused = [r for r in reports if r.kernel in kernels and not r.ok]
             confirmed.update(map(id, same))
-            settled_.append(_confirmed(issue, own) if same else issue)
+            settled_.append(_with(issue, f"Confirmed: {_compilers(refused)}: {_words(refused)}."))
+        elif issue.id in CLAIMS and own and all(report.ok for report in own):
+            if issue.kernel in inferred and _is_in_branch(module, issue):
+                settled_.append(issue)
+            else:
+                less = replace(issue, severity=min(issue.severity, _HINT))
+                settled_.append(_with(less, f"But it compiled: {_compilers(own)}."))
+        else:
+            settled_.append(issue)
     return settled_, [issue for issue in found if id(issue) not in confirmed]
 
 
 def _is_same_place(claim: Issue, refusal: Issue) -> bool:
     places = (claim.range, *(related.range for related in claim.related))
-    return claim.kernel == refusal.kernel and any(
-        place.line <= refusal.range.line <= place.end_line for place in places
-    )
+    return any(place.line <= refusal.range.line <= place.end_line for place in places)
 
 
-def _confirmed(issue: Issue, reports: Sequence[CompileReport]) -> Issue:
-    where = "; ".join(_compilers(report for report in reports if not report.ok))
-    return replace(issue, message=f"{issue.message} Confirmed: refused by {where}.")
+def _is_in_branch(module: Module, issue: Issue) -> bool:
+    """Whether a condition decides if the compiler comes to a place."""
+    kernel = module.kernel_at(issue.range.line)
+    if kernel is None:
+        return False
+    choices: list[ast.If | ast.IfExp] = [*nodes_like(kernel.node, ast.If)]
+    choices += nodes_like(kernel.node, ast.IfExp)
+    return any(one.lineno <= issue.range.line <= (one.end_lineno or 0) for one in choices)
 
 
-def _withdrawn(issue: Issue, reports: Sequence[CompileReport], *, is_inferred: bool) -> Issue:
-    where = "; ".join(_compilers(reports))
-    text = f"{issue.message} But it compiled: {where}{_INFERRED if is_inferred else ''}."
-    return replace(issue, message=text, severity=min(issue.severity, _HINT))
+def _words(reports: Sequence[CompileReport]) -> str:
+    """What the compiler says first, in a line."""
+    messages = (message for report in reports for message in report.messages)
+    first = next(messages, None)
+    return "no reason was given" if first is None else " ".join(first.text.split()).rstrip(".")
 
 
-def _compilers(reports: Iterable[CompileReport]) -> Iterator[str]:
+def _with(issue: Issue, further: str) -> Issue:
+    return replace(issue, message=f"{issue.message} {further}")
+
+
+def _compilers(reports: Iterable[CompileReport]) -> str:
     """``triton 3.9.0 for cuda:80 and cuda:90``, for each Triton: not its assemblers."""
     by_version: dict[str, dict[str, None]] = {}
     for report in reports:
         version = report.toolchain.partition(",")[0]
         by_version.setdefault(version, {})[str(report.target)] = None
-    for version, targets in by_version.items():
-        yield f"{version} for {enumerated(list(targets))}"
+    return "; ".join(f"{version} for {enumerated(list(on))}" for version, on in by_version.items())
