@@ -12,7 +12,7 @@ from snippets import KERNELS, analyzed, snippets  # noqa: E402
 
 from tilewright.knowledge.base import taxonomy  # noqa: E402
 from tilewright.knowledge.explain import explain  # noqa: E402
-from tilewright.knowledge.model import IssueType  # noqa: E402
+from tilewright.knowledge.model import ADVICE, IssueType  # noqa: E402
 from tilewright.knowledge.stages import DEFAULT_ORDER  # noqa: E402
 from tilewright.rewrites import rewrites_for  # noqa: E402
 
@@ -127,9 +127,7 @@ def _row(issue: IssueType) -> str:
     fix = ", ".join(r.name for r in rewrites_for(issue.id)) or "-"
     language = ", ".join(issue.applies_to.languages)
     title = issue.title.replace("|", "\\|")
-    severity = (
-        f"{issue.uncaptured} to {issue.severity}" if issue.uncaptured else str(issue.severity)
-    )
+    severity = f"{ADVICE} to {issue.severity}" if issue.some_calls else str(issue.severity)
     return (
         f"| [{issue.id}]({issue.id}.md) | {title} | {severity} | {language} "
         f"| {_FOUND_BY[issue.tier]} | {firing} | {silent} | {fix} |"

@@ -43,7 +43,7 @@ def test_places_are_those_of_cells() -> None:
     assert (issue["id"], issue["cell"], issue["line"]) == ("non_power_of_two_arange", 3, 4)
     lines = list(as_lines(checked))
     assert lines[0].startswith("a.ipynb:cell 4:1:")
-    assert lines[1].startswith("a.ipynb:cell 3:4:22: non_power_of_two_arange")
+    assert lines[1].startswith("a.ipynb:cell 3:4:22: error: non_power_of_two_arange")
     assert any("::cell 3, line 4: " in line for line in annotations(checked))
     (run,) = sarif([checked], Path.cwd())["runs"]
     assert run["results"][0]["message"]["text"].startswith("cell 3, line 4: ")

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from tilewright.knowledge.base import taxonomy
-from tilewright.knowledge.model import ADVICE, CERTAIN, POSSIBLE
+from tilewright.knowledge.model import ADVICE, POSSIBLE, WRONG_RESULT
 from tilewright.knowledge.stages import Stage
 from tilewright.source.text import Range
 from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
@@ -61,7 +60,8 @@ class Issue:
     @property
     def level(self) -> IssueLevel:
         """What computes or launches wrongly is an error; the cost of the rest decides its level."""
-        if self.severity >= CERTAIN and taxonomy()[self.id].is_fault:
+        is_fault = self.stage is Stage.CORRECTNESS or self.severity == WRONG_RESULT
+        if is_fault and self.severity > POSSIBLE:
             return IssueLevel.ERROR
         if self.severity >= POSSIBLE:
             return IssueLevel.WARNING

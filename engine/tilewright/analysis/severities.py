@@ -3,9 +3,9 @@
 What goes wrong at some sizes only is less certain where no captured launch shows the sizes: callers
 may exclude them outside of the file. In a kernel that nothing mentions, in a file that launches
 others, what is slow or hangs on a launch is advice, and other faults are no more than possible, as
-the kernel may be left over. A kernel that does not compile is not slow, and where it reads an
-undefined name nothing is said of which program stores where. Statements that never run have no
-issues.
+the kernel may be left over. A kernel that does not compile, or writes nothing, is not slow; of one
+that reads an undefined name nothing is said of which program stores where. Statements that never
+run have no issues.
 """
 
 import ast
@@ -15,18 +15,22 @@ from dataclasses import replace
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
 from tilewright.analysis.dead_code import dead_lines
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork, names_with_source
+from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.model import ADVICE, POSSIBLE
-from tilewright.source.model import Module
+from tilewright.source.model import Language, Module
 from tilewright.source.node_memo import per_text
 
 _OF_PROGRAMS = frozenset({"race_on_store", "grid_axis_unused"})
+_OF_THREADS = frozenset({"missing_barrier", "lock_without_barrier"})
 _OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
 _OF_COMPILER = frozenset({"shape_not_constexpr", "global_not_constexpr", "unsupported_syntax"})
 _REFUSALS = _OF_COMPILER | {"undefined_name", "removed_api"}
 _INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
 """A file that names one may run its kernels in Python, which takes what the compiler refuses."""
+_ON_CPU = "set_active_to_cpu"
+"""Makes Triton's CPU backend compile: one thread runs a program."""
 _GENERATOR = "[[[cog"
 """Marks places of a file that a generator fills in: names are set there, and nothing compiles."""
 OF_LAUNCHES = DEPENDS_ON_LAUNCH | _OF_TUNER
@@ -86,16 +90,26 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
     """
     is_run_in_python = any(map(module.lookup.says, _INTERPRETERS))
     is_for_fork, read = is_for_a_fork(module), names_with_source(module)
+    has_other_threads = is_for_fork or module.lookup.says(_ON_CPU)
     refused = {i.kernel for i in issues if i.id in _REFUSALS and i.severity > POSSIBLE} - {None}
     found = set()
+    without_work = _without_work(module, issues) | refused
     for issue in issues:
         is_slow = not taxonomy()[issue.id].is_fault
         is_refusal = issue.id in _OF_COMPILER and (is_run_in_python or is_for_fork)
         is_refusal = is_refusal or (issue.id in _REFUSALS and issue.kernel in read)
-        is_of_fork = is_for_fork and (is_slow or issue.id == "missing_barrier")
-        if is_refusal or is_of_fork or (is_slow and issue.kernel in refused):
+        is_of_threads = has_other_threads and (is_slow or issue.id in _OF_THREADS)
+        if is_refusal or is_of_threads or (is_slow and issue.kernel in without_work):
             found.add(id(issue))
     return frozenset(found)
+
+
+def _without_work(module: Module, issues: list[Issue]) -> set[str | None]:
+    """The kernels that write nothing, as drafts do, of those with a report above advice."""
+    names = {issue.kernel for issue in issues if issue.severity > ADVICE} - {None}
+    kernels = (k for k in module.kernels if k.name in names and k.language is Language.TRITON)
+    flows = ((kernel.name, flow_of(module, kernel)) for kernel in kernels)
+    return {name for name, flow in flows if not flow.writes and not flow.may_write_unknown}
 
 
 def lessened(
@@ -112,9 +126,9 @@ def lessened(
     kind, limit = taxonomy()[issue.id], issue.severity
     if is_for_others or (is_unused and _hangs_on_use(issue)):
         limit = ADVICE
-    elif kind.uncaptured is not None and not is_captured:
+    elif kind.some_calls and not is_captured:
         # What the detector itself takes to be less certain stays below the others.
-        limit = kind.uncaptured - (issue.severity < kind.severity)
+        limit = ADVICE - (issue.severity < kind.severity)
     elif is_unused:
         limit = POSSIBLE
     return replace(issue, severity=limit) if limit < issue.severity else issue

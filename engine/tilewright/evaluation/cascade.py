@@ -35,7 +35,7 @@ from tilewright.evaluation.syntax import check_syntax
 from tilewright.evaluation.trial_client import Heard, Timing, hear
 from tilewright.evaluation.workbench import Workbench
 from tilewright.knowledge.base import taxonomy
-from tilewright.knowledge.model import POSSIBLE
+from tilewright.knowledge.model import ADVICE, POSSIBLE
 from tilewright.problems.model import Entry
 from tilewright.source import parse_module
 from tilewright.source.model import Module
@@ -337,5 +337,6 @@ def _certain(module: Module, context: AnalysisContext) -> Iterator[Issue]:
     types = taxonomy()
     for one in analyze(module, context, suppressed=True):
         kind = types[one.id]
-        if kind.certain and one.severity >= min(kind.severity, kind.uncaptured or POSSIBLE):
+        least = ADVICE if kind.some_calls else POSSIBLE
+        if kind.certain and one.severity >= min(kind.severity, least):
             yield one

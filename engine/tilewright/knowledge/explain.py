@@ -1,7 +1,7 @@
 """The page of an issue type or of a pattern, as Markdown."""
 
 from tilewright.knowledge.base import all_patterns, issue_type, patterns_of
-from tilewright.knowledge.model import UNMEASURED, AppliesTo, Example, IssueType
+from tilewright.knowledge.model import ADVICE, UNMEASURED, AppliesTo, Example, IssueType
 from tilewright.knowledge.patterns import Pattern
 
 SEVERITIES = {1: "advice", 2: "minor", 3: "moderate", 4: "serious", 5: "wrong result or failure"}
@@ -44,8 +44,8 @@ def _page(issue: IssueType) -> str:
 
 
 def _limit(issue: IssueType) -> str:
-    least = issue.uncaptured
-    return f"; at most {least} where no captured launch shows its sizes" if least else ""
+    where = f"; at most {ADVICE} where no captured launch shows its sizes"
+    return where if issue.some_calls else ""
 
 
 def _pattern_page(pattern: Pattern) -> str:

@@ -14,10 +14,9 @@ UNMEASURED = "unmeasured"
 VERSIONS = r"^(any|(<|<=|>|>=|==)\d+\.\d+(,(<|<=|>|>=|==)\d+\.\d+)*)$"
 _STRICT = ConfigDict(extra="forbid")
 _Text = Annotated[str, Field(min_length=1)]
-ADVICE, POSSIBLE, CERTAIN = 2, 3, 4
-"""The greatest severities of what helps at most, and of what may be excluded elsewhere; the least
-of what is certain."""
-_WRONG_RESULT = 5
+ADVICE, POSSIBLE, WRONG_RESULT = 2, 3, 5
+"""The greatest severities of what helps at most, and of what may be excluded elsewhere; that of
+what goes wrong."""
 _Severity = Annotated[int, Field(ge=1, le=5)]
 _Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Language = Literal["triton", "nki"]
@@ -113,8 +112,8 @@ class IssueType:
         tier: what it takes to find it: the text, or what compilers make of it.
         certain: whether a report is proof enough to refuse a candidate that has it and whose
             original has not.
-        uncaptured: its severity at most where no captured launch shows the sizes that decide it:
-            some calls have it, and others exclude it; None where all have it.
+        some_calls: whether some calls have it and others exclude it: advice where no captured
+            launch shows the sizes that decide.
     """
 
     __pydantic_config__ = _STRICT
@@ -136,12 +135,12 @@ class IssueType:
     detector: bool = False
     tier: Literal["source", "compiled"] = "source"
     certain: bool = False
-    uncaptured: _Severity | None = None
+    some_calls: bool = False
 
     @property
     def is_fault(self) -> bool:
         """Whether it says that a kernel is wrong or fails, and not only that it is slow."""
-        return self.stage is Stage.CORRECTNESS or self.severity == _WRONG_RESULT
+        return self.stage is Stage.CORRECTNESS or self.severity == WRONG_RESULT
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,27 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tilewright.analysis.detectors.common import TL, decorators_known, triton_kernels
 from tilewright.analysis.detectors.host_code.facts import is_measuring
 from tilewright.analysis.detectors.registry import detector
-from tilewright.analysis.detectors.varying_sizes import Variety, Varying, is_width, varying
+from tilewright.analysis.detectors.varying_sizes import (
+    Variety,
+    Varying,
+    is_number_of_batches,
+    is_width,
+    varying,
+)
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow, Value, walk
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Launch, Module
 
 _SHAPED = tuple(
     TL + name for name in ("zeros", "full", "reshape", "view", "broadcast_to", "static_range")
 )
+_SEVERITIES = {Variety.FEW: 1, Variety.BATCHES: ADVICE, Variety.MANY: None}
 _DOTS = (TL + "dot", TL + "dot_scaled")
 
 
@@ -46,7 +55,8 @@ def _followed(
         node = launch.arguments.get(name)
         found = None if node is None else varying(module, launch, node)
         if found is not None:
-            return launch, found
+            is_batch = is_number_of_batches(name) and found.variety is Variety.MANY
+            return launch, replace(found, variety=Variety.BATCHES) if is_batch else found
     return None
 
 
@@ -62,7 +72,7 @@ def _constants(
     if not followed:
         return
     first, (launch, found) = max(followed.items(), key=lambda one: one[1][1].variety)
-    size = "size" if found.variety is Variety.MANY else "rounded size"
+    size = "rounded size" if found.variety is Variety.FEW else "size"
     others = [p.name for p in followed if p is not first]
     further = f" So do {', '.join(others)}." if others else ""
     yield Finding(
@@ -72,7 +82,7 @@ def _constants(
         f"loop needs it to be a constant.{further}",
         kernel.name,
         related=(Related("launched here", launch.range),),
-        severity=None if found.variety is Variety.MANY else 1,
+        severity=_SEVERITIES[found.variety],
     )
 
 
@@ -87,9 +97,10 @@ def _keys(
         return
     bounds = {v for loop in flow.loops.values() for b in loop.bounds or () for v in walk(b)}
     walked = {str(v.detail) for v in bounds if v.op == "param"} | set(kernel.constexprs)
-    for name in tuned.key or ():
-        followed = None if name in walked else _followed(module, launches, name)
-        if followed is None or followed[1].variety is not Variety.MANY:
+    followers = {name: _followed(module, launches, name) for name in tuned.key or ()}
+    again = [name for name, found in followers.items() if found and name in walked]
+    for name, followed in followers.items():
+        if name in walked or followed is None or followed[1].variety is Variety.FEW:
             continue
         yield Finding(
             tuned.range,
@@ -98,6 +109,8 @@ def _keys(
             "programs there are.",
             kernel.name,
             related=(Related("launched here", followed[0].range),),
+            # Another part of the key that follows the same calls tunes anew in any case.
+            severity=ADVICE if again else _SEVERITIES[followed[1].variety],
         )
 
 

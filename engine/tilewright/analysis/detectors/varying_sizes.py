@@ -24,11 +24,14 @@ _WIDTHS = re.compile(
     r"(.*_)?(dim|hidden\w*|width|height|cols|columns|heads?|features?|channels?|vocab\w*"
     r"|experts?|queries|cache_lines)"
 )
+_BATCHES = re.compile(r"b|bs|bsz|(.*_)?batch(es)?(_?size)?|nb")
 _LENGTHS = re.compile(
     r"(.*_)?(seq_?len\w*|seqs?|tokens?|ctx(_?len\w*)?|context(_?len\w*)?|batch\w*|bsz|(q|k|kv)_?len)(_\w{1,2})?"
 )
 _ROUNDINGS = frozenset({"next_power_of_2", "bit_length", "log2"})
 _MOST_STEPS = 12
+_COARSE = 64
+"""A number of rows divided by this, or more, is the same for many calls."""
 
 
 class Variety(IntEnum):
@@ -36,13 +39,20 @@ class Variety(IntEnum):
 
     FIXED = 0
     FEW = 1
-    """One for each power of two, or so."""
-    MANY = 2
+    """One for each power of two, or each some hundred rows."""
+    BATCHES = 2
+    """One for each number of sequences in a batch, which a trainer leaves as it is."""
+    MANY = 3
 
 
 def is_count_of_a_batch(name: str) -> bool:
     """Whether a number is called a length of sequences, or a count of them or of tokens."""
     return _LENGTHS.fullmatch(name.lower()) is not None
+
+
+def is_number_of_batches(name: str) -> bool:
+    """Whether a number is called the size of a batch."""
+    return _BATCHES.fullmatch(name.lower()) is not None
 
 
 def is_width(name: str) -> bool:
@@ -73,7 +83,8 @@ def _varying(module: Module, launch: Launch, node: ast.expr, depth: int) -> Vary
         return None
     own = _count(module, launch, node)
     if own is not None:
-        return Varying(own, Variety.MANY)
+        is_batch = isinstance(node, ast.Name) and is_number_of_batches(node.id)
+        return Varying(own, Variety.BATCHES if is_batch else Variety.MANY)
     stated = resolve(module, launch, node)
     if stated is not node:
         return _varying(module, launch, stated, depth + 1)
@@ -83,7 +94,9 @@ def _varying(module: Module, launch: Launch, node: ast.expr, depth: int) -> Vary
     if not parts:
         return None
     most = max(parts, key=lambda part: part.variety)
-    is_rounded = isinstance(node, ast.Call) and _callee_name(node) in _ROUNDINGS
+    is_rounded = isinstance(node, ast.Call) and (
+        _callee_name(node) in _ROUNDINGS or _is_coarse(node.args[-1] if node.args else None)
+    )
     return Varying(most.what, Variety.FEW if is_rounded else most.variety)
 
 
@@ -121,7 +134,16 @@ def _quotient(module: Module, launch: Launch, node: ast.BinOp, depth: int) -> Va
         return None
     size = size_passed(module, launch, node.right)
     is_last = size is None or size.axis in (-1, (size.rank or 0) - 1)
+    if _is_coarse(resolve(module, launch, node.right)):
+        return Varying(above.what, Variety.FEW)
     return above if is_last else None
+
+
+def _is_coarse(divisor: ast.expr | None) -> bool:
+    match divisor:
+        case ast.Constant(value=int() as number):
+            return number >= _COARSE
+    return False
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:

@@ -54,6 +54,7 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
                 continue
             is_short = _fits_a_block(module, context, kernel, group[0])
             is_short = is_short and not is_over_classes(module, kernel, group[0], first.base)
+            is_short = is_short and not _is_folded(module, kernel, group[0])
             needs = "a row that fits one block needs one pass"
             yield Finding(
                 module.index.range_of(again.node),
@@ -87,6 +88,16 @@ def _fits_a_block(module: Module, context: AnalysisContext, kernel: Kernel, loop
     numbers = [*context_numbers(context, kernel.name), *stated] or [Numbers()]
     lengths = [number_of(loop.bounds[1], n) for n in numbers]
     return all(length is not None and length <= _LONGEST_RESIDENT_ROW for length in lengths)
+
+
+def _is_folded(module: Module, kernel: Kernel, loop: Loop) -> bool:
+    """Whether the compiler makes one pass of the loops over a row that fits one block.
+
+    Length and block are constants, and the block is fitted to the row: one turn, equal loads.
+    """
+    ends = () if loop.bounds is None else loop.bounds[1:]
+    constants = [end.op == "param" and str(end.detail) in kernel.constexprs for end in ends]
+    return all(constants) and fits_block_to_loop(module, kernel, loop)
 
 
 def _exceeds_a_block(context: AnalysisContext, kernel: Kernel, loop: Loop) -> bool:
