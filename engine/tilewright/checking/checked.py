@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tilewright.analysis.model import AnalysisContext, Issue
+from tilewright.analysis.model import AnalysisContext, Issue, IssueLevel
 from tilewright.analysis.suppression import Notice, has_directives, notices
 from tilewright.checking.configuration import Rules
 from tilewright.checking.target import Around, chosen_target
@@ -56,6 +56,11 @@ class Checked:
         """The cell, counted from 1, and the line in it; no cell in a Python file."""
         place = None if self.cells is None else self.cells.place(line)
         return (None, line) if place is None else (place[0] + 1, place[1])
+
+    def at_least(self, level: IssueLevel) -> "Checked":
+        """With the issues of a level and those above it only."""
+        told = list(IssueLevel)[: list(IssueLevel).index(level) + 1]
+        return replace(self, issues=tuple(i for i in self.issues if i.level in told))
 
     def with_issues(self, found: Iterable[Issue], rules: Rules) -> "Checked":
         """With what else was found, as far as the project wants to hear of it."""

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.model import AnalysisContext, IssueLevel
 from tilewright.captures.folder import Captures, load_captures
 from tilewright.captures.model import Found
 from tilewright.captures.problem import stale_note
@@ -96,6 +96,9 @@ def check(
     form: AsCheckFormat = CheckFormat.TEXT,
     select: Annotated[list[str] | None, typer.Option(help=f"Report only these. {_Names}")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help=f"Do not report these. {_Names}")] = None,
+    level: Annotated[
+        IssueLevel, typer.Option(help="Report what is at least that certain, or costs as much.")
+    ] = IssueLevel.HINT,
     fix: Annotated[
         bool, typer.Option("--fix", help="Apply the rewrites that keep results bit for bit.")
     ] = False,
@@ -126,6 +129,7 @@ def check(
         _issue_selection(ignore),
         isolated,
         load_captures(captured) if captured else None,
+        level,
     )
     ensemble = _reviewers(paths[0], model, max_calls, max_dollars)
     is_run = compiled is not None or executed
@@ -238,7 +242,9 @@ class Chosen:
         ignore: frozenset[str] | None,
         isolated: bool,
         captures: Captures | None,
+        level: IssueLevel = IssueLevel.HINT,
     ) -> None:
+        self.level = level
         self._captures = captures
         self._context = context
         self._select = select
@@ -271,7 +277,8 @@ class Chosen:
 
     def anew(self) -> "Chosen":
         """The same options, before anything was found."""
-        return Chosen(self._context, self._select, self._ignore, self.isolated, self._captures)
+        chosen = self._context, self._select, self._ignore, self.isolated, self._captures
+        return Chosen(*chosen, self.level)
 
     @property
     def specs(self) -> list[Checked]:
@@ -292,7 +299,8 @@ def _tell(files: Iterable[Checked], form: CheckFormat, chosen: Chosen) -> Sequen
     """Tell of each file as it comes, where the form is lines; returns the files."""
     lines_of = {CheckFormat.TEXT: as_lines, CheckFormat.GITHUB: annotations}.get(form)
     told = []
-    for file in files:
+    for each in files:
+        file = each.at_least(chosen.level)
         told.append(file)
         for line in lines_of(file) if lines_of else ():
             OUT.print(line)
@@ -322,7 +330,7 @@ def _fix(paths: list[Path], chosen: Chosen, form: CheckFormat, *, write: bool) -
             checked, count = _fixed(path, text, chosen, write=write)
             left.append(checked)
             fixed += count
-    left += chosen.specs
+    left = [file.at_least(chosen.level) for file in (*left, *chosen.specs)]
     if write:
         _tell(left, form, chosen)
     end(left, any(f.issues or f.notices for f in left) if write else fixed > 0, chosen.faults)

@@ -11,7 +11,7 @@ from tilewright.analysis.detectors.correctness.masks import is_sum, terms, unexp
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
-from tilewright.analysis.tiles import Tiles, tiles_of
+from tilewright.analysis.tiles import Kind, Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, values_within, walk
 from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
@@ -128,7 +128,7 @@ def _counted(
         for inner in values_within(added, _is_lane_by_lane):
             for load, term in _masked_lanes(inner, axis, len(shape), tiles):
                 if _leaves_lanes_out(module, kernel, term) and (
-                    _Lanes(term, axis, len(shape)).lane_of(added) is Lane.OFFSET
+                    _Lanes(term, axis, len(shape), tiles).lane_of(added) is Lane.OFFSET
                 ):
                     return load
     return None
@@ -206,8 +206,11 @@ def _counts_whole_blocks(index: Value, bound: Value) -> bool:
 class _Lanes:
     """What values hold in the lanes for which one condition of a mask is false."""
 
-    def __init__(self, term: Value, axis: int, rank: int, is_strict: bool = False) -> None:
+    def __init__(
+        self, term: Value, axis: int, rank: int, tiles: Tiles, is_strict: bool = False
+    ) -> None:
         self._term = term
+        self._tiles = tiles
         self._is_strict = is_strict
         self._axis = axis
         self._rank = rank
@@ -243,8 +246,12 @@ class _Lanes:
                 return self._call(value)
             case "select":
                 return self._chosen(value)
-            case _:
-                return Lane.ZERO if self._is_asked(value) else Lane.UNKNOWN
+            case _ if self._is_asked(value):
+                return Lane.ZERO
+            case "after" if self._tiles.facts_of(value).kind is Kind.SCALAR:
+                # What a loop before has summed up, such as a mean.
+                return Lane.UNIFORM
+        return Lane.UNKNOWN
 
     def _chosen(self, value: Value) -> Lane:
         """One of two values, or one that only masks the other by conditions of another kind.
@@ -293,7 +300,7 @@ class _Lanes:
         if not value.positional or type(summed) is not int or not 0 <= summed <= self._rank:
             return False
         along = self._axis + (summed <= self._axis)
-        before = _Lanes(self._term, along, self._rank + 1, is_strict=True)
+        before = _Lanes(self._term, along, self._rank + 1, self._tiles, is_strict=True)
         return before.lane_of(value.positional[0]) is Lane.ZERO
 
     def _loaded(self, load: Value) -> Lane:
