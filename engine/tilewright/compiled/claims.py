@@ -53,13 +53,15 @@ def settled(
             kernels = {one.kernel for one in same}
             refused = [r for r in reports if r.kernel in kernels and not r.ok]
             confirmed.update(map(id, same))
-            settled_.append(_with(issue, f"Confirmed: {_compilers(refused)}: {_words(refused)}."))
+            settled_.append(
+                _with_words(issue, f"Confirmed: {_compilers(refused)}: {_first_words(refused)}.")
+            )
         elif issue.id in CLAIMS and own and all(report.ok for report in own):
             if issue.kernel in inferred and _is_in_branch(module, issue):
                 settled_.append(issue)
             else:
                 less = replace(issue, severity=min(issue.severity, _HINT))
-                settled_.append(_with(less, f"But it compiled: {_compilers(own)}."))
+                settled_.append(_with_words(less, f"But it compiled: {_compilers(own)}."))
         else:
             settled_.append(issue)
     return settled_, [issue for issue in found if id(issue) not in confirmed]
@@ -80,14 +82,14 @@ def _is_in_branch(module: Module, issue: Issue) -> bool:
     return any(one.lineno <= issue.range.line <= (one.end_lineno or 0) for one in choices)
 
 
-def _words(reports: Sequence[CompileReport]) -> str:
+def _first_words(reports: Sequence[CompileReport]) -> str:
     """What the compiler says first, in a line."""
     messages = (message for report in reports for message in report.messages)
     first = next(messages, None)
     return "no reason was given" if first is None else " ".join(first.text.split()).rstrip(".")
 
 
-def _with(issue: Issue, further: str) -> Issue:
+def _with_words(issue: Issue, further: str) -> Issue:
     return replace(issue, message=f"{issue.message} {further}")
 
 

@@ -246,12 +246,13 @@ class _Lanes:
                 return self._call(value)
             case "select":
                 return self._chosen(value)
-            case _ if self._is_asked(value):
-                return Lane.ZERO
-            case "after" if self._tiles.facts_of(value).kind is Kind.SCALAR:
-                # What a loop before has summed up, such as a mean.
-                return Lane.UNIFORM
-        return Lane.UNKNOWN
+            case _:
+                return Lane.ZERO if self._is_asked(value) else self._looped(value)
+
+    def _looped(self, value: Value) -> Lane:
+        """A scalar that a loop before has summed up, such as a mean, is the same in all lanes."""
+        is_scalar = value.op == "after" and self._tiles.facts_of(value).kind is Kind.SCALAR
+        return Lane.UNIFORM if is_scalar else Lane.UNKNOWN
 
     def _chosen(self, value: Value) -> Lane:
         """One of two values, or one that only masks the other by conditions of another kind.
