@@ -43,6 +43,20 @@ def scaled(x_ptr, w_ptr, y_ptr, n, B: tl.constexpr):
 def scale(x, w, y):
     scaled[(triton.cdiv(x.numel(), 128),)](x, w, y, x.numel(), B=128)
 """
+_CHECKED = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def filled(x_ptr, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x_ptr + at, 0.0, mask=at < n)
+
+def fill(x):
+    if x.numel() > 3:
+        {check}
+    filled[(triton.cdiv(x.numel(), 128),)](x, x.numel(), B=128)
+"""
 _CONFIGURED = """
 @triton.autotune(configs=[{configs}], key=["n"])
 @triton.jit
@@ -374,6 +388,13 @@ def _one(issue: str, text: str) -> tuple[int, str]:
             {"more": ', triton.Config({"B": 128})'},
             {"more": ""},
         ),
+        (
+            "undefined_name",
+            _CHECKED,
+            {"check": "assert K % 16 == 0"},
+            {"check": "assert x.is_cuda, f'{K} columns'"},
+        ),
+        ("undefined_name", _CHECKED, {"check": "x += K"}, {"check": "raise ValueError(K)"}),
         (
             "suboptimal_autotune_configs",
             _CONFIGURED,

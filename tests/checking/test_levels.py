@@ -24,6 +24,7 @@ def scaled(x_ptr, y_ptr, n, rows: tl.constexpr, BLOCK: tl.constexpr):
             break
     tl.store(y_ptr + offs, tl.load(x_ptr + offs) + rows)
 
+@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 64})], key=["n"])
 @triton.jit
 def doubled(x_ptr, y_ptr, n, rows: tl.constexpr, BLOCK: tl.constexpr):
     offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -33,7 +34,7 @@ def doubled(x_ptr, y_ptr, n, rows: tl.constexpr, BLOCK: tl.constexpr):
 def run(x):
     y = torch.empty_like(x)
     scaled[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), x.shape[0] + x.shape[1], BLOCK=128)
-    doubled[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), x.shape[0] + x.shape[1], BLOCK=128)
+    doubled[lambda m: (triton.cdiv(x.numel(), m["BLOCK"]),)](x, y, x.numel(), x.shape[0])
     return y
 """
 _LEVELS = [str(level) for level in IssueLevel]

@@ -17,7 +17,7 @@ from tilewright.source import parse_module
 from tilewright.source.model import Kernel, Language, Module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts
 
-HOST = {"device_host_sync", "method_not_called"}
+HOST = {"call_outside_kernel", "device_host_sync", "method_not_called"}
 """Issues of host code, which are found beside the kernels."""
 
 _EXTENT = 700

@@ -21,6 +21,7 @@ _ELSEWHERE = {
     "device_option_on_wrong_backend",
     "autotune_duplicate_params",
     "device_host_sync",
+    "call_outside_kernel",
     "method_not_called",
     "missing_autotune",
     "missing_grf_mode",

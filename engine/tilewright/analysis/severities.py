@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
+from tilewright.analysis.constexpr_branches import is_surely_compiled
 from tilewright.analysis.dead_code import dead_lines
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork, names_with_source
 from tilewright.analysis.flow import flow_of
@@ -27,6 +28,7 @@ _OF_THREADS = frozenset({"missing_barrier", "lock_without_barrier"})
 _OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
 _OF_COMPILER = frozenset({"shape_not_constexpr", "global_not_constexpr", "unsupported_syntax"})
 _REFUSALS = _OF_COMPILER | {"undefined_name", "removed_api"}
+_NOT_IN_PYTHON = _OF_COMPILER | {"call_outside_kernel"}
 _INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
 """A file that names one may run its kernels in Python, which takes what the compiler refuses."""
 _ON_CPU = "set_active_to_cpu"
@@ -59,6 +61,7 @@ def with_severities(
             is_for_others=id(one) in others,
             is_unused=one.kernel in unused,
             is_captured=one.kernel in captured,
+            is_certain=one.id not in _OF_COMPILER or _is_compiled(module, one),
         )
         for one in kept
     ]
@@ -70,6 +73,12 @@ def _unused(module: Module, kernels: Iterable[str]) -> set[str]:
     unlaunched = {name for name, by in users.items() if not any(map(module.has_launches, by))}
     hosts = host_names(module) if unlaunched else frozenset[str]()
     return {name for name in unlaunched if users[name].isdisjoint(hosts)}
+
+
+def _is_compiled(module: Module, issue: Issue) -> bool:
+    """Whether a launch is known to compile the line of an issue, as far as branches decide it."""
+    kernel = module.kernel_at(issue.range.line)
+    return kernel is None or is_surely_compiled(module, kernel, issue.range.line)
 
 
 def _is_dead(module: Module, issue: Issue) -> bool:
@@ -96,7 +105,7 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
     without_work = _without_work(module, issues) | refused
     for issue in issues:
         is_slow = not taxonomy()[issue.id].is_fault
-        is_refusal = issue.id in _OF_COMPILER and (is_run_in_python or is_for_fork)
+        is_refusal = issue.id in _NOT_IN_PYTHON and (is_run_in_python or is_for_fork)
         is_refusal = is_refusal or (issue.id in _REFUSALS and issue.kernel in read)
         is_of_threads = has_other_threads and (is_slow or issue.id in _OF_THREADS)
         if is_refusal or is_of_threads or (is_slow and issue.kernel in without_work):
@@ -118,6 +127,7 @@ def lessened(
     is_for_others: bool = False,
     is_unused: bool = False,
     is_captured: bool = True,
+    is_certain: bool = True,
 ) -> Issue:
     """An issue as severe as what is known of its kernel allows at most.
 
@@ -129,7 +139,7 @@ def lessened(
     elif kind.some_calls and not is_captured:
         # What the detector itself takes to be less certain stays below the others.
         limit = ADVICE - (issue.severity < kind.severity)
-    elif is_unused:
+    elif is_unused or not is_certain:
         limit = POSSIBLE
     return replace(issue, severity=limit) if limit < issue.severity else issue
 

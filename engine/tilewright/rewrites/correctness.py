@@ -181,6 +181,19 @@ def call_method(module: Module, issue: Issue, context: AnalysisContext) -> str:
     return patch.apply()
 
 
+@rewrite("call_outside_kernel", "Call the host's function", Numerics.EXACT)
+def call_host_cdiv(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    """``triton.cdiv`` for ``tl.cdiv`` in host code."""
+    calls = [n for n in ast.walk(module.tree) if is_tl_call(module, n, "cdiv")]
+    found = [n for n in calls if isinstance(n, ast.Call) and at_issue(module, issue, [n])]
+    name = local_name(module, "triton.cdiv")
+    if not found or name is None:
+        raise RefusedError("only tl.cdiv has a counterpart in triton, and it has to be imported")
+    patch = Patch(module)
+    patch.replace(found[0].func, name)
+    return patch.apply()
+
+
 @rewrite("missing_barrier", "Wait for the other threads before the load", Numerics.EXACT)
 def add_barrier(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """A barrier in front of the statement that reads back what other threads stored."""

@@ -171,10 +171,7 @@ class Lookup:
             for name in (kernel.name, *kernel.aliases):
                 self.kernels.setdefault(name, kernel)
         self.defined_in_several = frozenset(
-            name
-            for name, kernels in self.named.items()
-            if len({kernel.qualified_name for kernel in kernels}) > 1
-            or (len(kernels) > 1 and any(kernel.node.col_offset for kernel in kernels))
+            name for name, kernels in self.named.items() if len(kernels) > 1
         )
         self.launched = frozenset(launch.kernel for launch in module.launches)
         self._on_lines: dict[int, list[Launch]] = {}
@@ -269,10 +266,10 @@ class Module:
         return self.lookup.kernels.get(name)
 
     def launches_of(self, kernel: str) -> tuple[Launch, ...]:
-        """The launches of a name; none where several functions define a kernel of that name, or
-        several arms of a condition.
+        """The launches of a name; none where a file defines several kernels of that name.
 
-        Which of them a launch means is then decided by scopes and tests, which are not followed.
+        Which of them a launch means is then decided by scopes, tests and the order in which lines
+        run, which are not followed.
         """
         if kernel in self.lookup.defined_in_several:
             return ()

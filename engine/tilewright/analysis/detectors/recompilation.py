@@ -16,13 +16,13 @@ from tilewright.analysis.detectors.varying_sizes import (
 )
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow, Value, walk
-from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Launch, Module
 
 _SHAPED = tuple(
     TL + name for name in ("zeros", "full", "reshape", "view", "broadcast_to", "static_range")
 )
-_SEVERITIES = {Variety.FEW: 1, Variety.BATCHES: ADVICE, Variety.MANY: None}
+_HINT = 1
+_SEVERITIES = {Variety.FEW: _HINT, Variety.BATCHES: _HINT, Variety.MANY: None}
 _DOTS = (TL + "dot", TL + "dot_scaled")
 
 
@@ -72,6 +72,10 @@ def _constants(
     if not followed:
         return
     first, (launch, found) = max(followed.items(), key=lambda one: one[1][1].variety)
+    for name in needed:
+        other = _followed(module, launches, name)
+        if other is not None and other[1].variety >= found.variety:
+            return  # a tile or an unrolled loop needs the size, and compiles anew for it
     size = "rounded size" if found.variety is Variety.FEW else "size"
     others = [p.name for p in followed if p is not first]
     further = f" So do {', '.join(others)}." if others else ""
@@ -110,7 +114,7 @@ def _keys(
             kernel.name,
             related=(Related("launched here", followed[0].range),),
             # Another part of the key that follows the same calls tunes anew in any case.
-            severity=ADVICE if again else _SEVERITIES[followed[1].variety],
+            severity=_HINT if again else _SEVERITIES[followed[1].variety],
         )
 
 

@@ -34,6 +34,21 @@ def _method(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterato
                     yield Rewound(patch.apply(), call.lineno, context)
 
 
+def _host_cdiv(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[Rewound]:
+    """``tl.cdiv`` for ``triton.cdiv`` in a function that launches the kernel."""
+    inside = tl_calls(module, kernel, "program_id")
+    if not inside:
+        return
+    prefix = module.index.slice(module.index.range_of(inside[0].func)).removesuffix("program_id")
+    for launch in module.launches_of(kernel.name):
+        host = host_of(module, launch)
+        for call in ast.walk(host) if host is not None else ():
+            if isinstance(call, ast.Call) and module.names.is_call(call, "triton.cdiv"):
+                patch = Patch(module)
+                patch.replace(call.func, f"{prefix}cdiv")
+                yield Rewound(patch.apply(), call.lineno, context)
+
+
 def _tested_expressions(host: ast.FunctionDef) -> Iterator[ast.expr]:
     """What a function takes the truth of."""
     pending = [n.test for n in ast.walk(host) if isinstance(n, ast.If | ast.IfExp | ast.Assert)]
@@ -118,6 +133,13 @@ REWINDS = (
         applies="Every condition on `x.is_contiguous()` or `x.numel()` of a tensor that the "
         "function passes to the kernel by that name, with the method's name alone.",
         apply=_method,
+    ),
+    Rewind(
+        issue="call_outside_kernel",
+        name="rewind_call_host_cdiv",
+        rewrite="call_host_cdiv",
+        applies="Every `triton.cdiv` of a function that launches the kernel, as `tl.cdiv`.",
+        apply=_host_cdiv,
     ),
     Rewind(
         issue="missing_barrier",

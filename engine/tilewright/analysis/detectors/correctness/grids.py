@@ -114,9 +114,10 @@ def rounded_up(module: Module, launch: Launch) -> Iterator[tuple[int, ast.Call, 
         grid = grid.body
     if not isinstance(grid, ast.Tuple):
         return
-    for axis, part in enumerate(grid.elts):
-        if isinstance(part, ast.Starred):
+    for axis, given in enumerate(grid.elts):
+        if isinstance(given, ast.Starred):
             return
+        part = resolve(module, launch, given)
         if (
             isinstance(part, ast.Call)
             and module.names.is_call(part, *_CDIV)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from tilewright.analysis.constexpr_branches import is_surely_compiled
 from tilewright.analysis.detectors.common import nki_kernels, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.correctness.unset_names import (
@@ -30,6 +31,7 @@ _IN_KERNELS = frozenset(
 """The builtins of Python that the compiler knows."""
 _INSTEAD = {"abs": "tl.abs", "sum": "tl.sum", "round": "libdevice.round", "pow": "libdevice.pow"}
 _PLAIN_CALLS = frozenset(("int", "float", "bool", "str", "len", "list", "tuple", "dict", "set"))
+_FAILS = "this does not compile"
 _REFUSED_FROM = (3, 0)
 _ANNOTATED_UNTIL = (3, 3)
 _AT_RUN_TIME = ("globals()", "exec(", "sys.modules[", "import *")
@@ -77,6 +79,8 @@ def _undefined_in_python(module: Module) -> Iterator[Finding]:
                     f"{name} is defined neither in this function nor in this file: the call that "
                     f"comes to this line ends in a NameError.",
                     kernel,
+                    # Such a call fails in any case.
+                    severity=ADVICE if id(node) in _in_refusals(function) else None,
                 )
 
 
@@ -91,6 +95,14 @@ def _read_only(function: ast.FunctionDef) -> tuple[ast.Name, ...]:
             first.setdefault(node.id, node)
     own = names_bound_in(function) | vars(builtins).keys() | {"__class__"}
     return tuple(node for name, node in first.items() if name not in own)
+
+
+@per_node
+def _in_refusals(function: ast.FunctionDef) -> frozenset[int]:
+    """The nodes of what a function says where it refuses a call: of errors and assertions."""
+    said: list[ast.AST] = [n.msg for n in nodes_like(function, ast.Assert) if n.msg is not None]
+    said += nodes_like(function, ast.Raise)
+    return frozenset(id(node) for part in said for node in descendants(part))
 
 
 def _bound_around(module: Module, function: ast.FunctionDef) -> frozenset[str]:
@@ -116,15 +128,15 @@ def _not_found_finding(module: Module, kernel: Kernel, node: ast.Name) -> Findin
         use = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
         what = f"Python's {name} is not there inside a kernel"
     branch = _branch_of_flags(kernel, node)
-    if branch is None:
-        fails = "this does not compile"
+    if branch is None or is_surely_compiled(module, kernel, node.lineno):
+        fails = _FAILS
     else:
         fails = f"a launch that compiles the branch of line {branch.lineno} ends in an error"
     return Finding(
         module.index.range_of(node),
         f"{what}: {fails}{use}.",
         kernel.name,
-        severity=None if branch is None else ADVICE,
+        severity=None if fails == _FAILS else ADVICE,
     )
 
 

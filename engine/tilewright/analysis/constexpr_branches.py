@@ -1,0 +1,86 @@
+"""Branches of a kernel that constants of its launches decide: others are not compiled."""
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from tilewright.analysis.detectors.common import constants_at, tuned_launches
+from tilewright.analysis.nodes import nodes_like
+from tilewright.python_syntax import descendants
+from tilewright.source.constants import Evaluator, Undecidable
+from tilewright.source.host import resolve
+from tilewright.source.model import Kernel, Launch, Module
+from tilewright.source.parse import module_constants
+
+_MOST = 64
+
+
+def is_surely_compiled(module: Module, kernel: Kernel, line: int) -> bool:
+    """Whether a launch in the file is known to compile a line of a kernel.
+
+    It is if no branch around the line hangs on constants of the launch, or if those of a launch,
+    with those of a tuner's configuration, are known and choose all of them.
+    """
+    choices = list(_choices_around(module, kernel, line))
+    return not choices or any(
+        all(_holds(module, launch, test, scope) is wanted for test, wanted in choices)
+        for launch, scope in _scopes(module, kernel)
+    )
+
+
+def _choices_around(module: Module, kernel: Kernel, line: int) -> Iterator[tuple[ast.expr, bool]]:
+    """Tests that constants decide, each with the truth that leads to a line."""
+    constants = {p.name for p in kernel.parameters if p.is_constexpr}
+    constants |= module_constants(module.tree).keys()
+    branches: list[ast.If | ast.IfExp] = [*nodes_like(kernel.node, ast.If)]
+    branches += nodes_like(kernel.node, ast.IfExp)
+    for branch in branches:
+        if not _is_decided(branch.test, constants):
+            continue
+        for part, truth in ((branch.body, True), (branch.orelse, False)):
+            nodes = part if isinstance(part, list) else [part]
+            is_inside = any(n.lineno <= line <= (n.end_lineno or n.lineno) for n in nodes)
+            if is_inside and not branch.test.lineno <= line <= (branch.test.end_lineno or 0):
+                yield branch.test, truth
+
+
+def _is_decided(test: ast.expr, constants: set[str]) -> bool:
+    """Whether a test is one of constants alone, or for an argument that is not there."""
+    match test:
+        case ast.Compare(left=ast.Name(), ops=[ast.Is() | ast.IsNot()], comparators=[other]):
+            return isinstance(other, ast.Constant) and other.value is None
+    names = {node.id for node in descendants(test) if isinstance(node, ast.Name)}
+    return bool(names) and names <= constants
+
+
+def _scopes(module: Module, kernel: Kernel) -> Iterator[tuple[Launch, dict[str, Any]]]:
+    """What is known of the arguments of each launch, for each configuration of a tuner."""
+    tuned = tuned_launches(module, kernel)
+    configs = (kernel.autotune.configs if kernel.autotune else None) or ()
+    for launch in module.launches_of(kernel.name)[:_MOST]:
+        stated = dict(_stated(module, kernel, launch))
+        for config in configs[:_MOST] if launch in tuned and configs else [None]:
+            yield launch, {**stated, **(config.values if config is not None else {})}
+
+
+def _stated(module: Module, kernel: Kernel, launch: Launch) -> Iterator[tuple[str, Any]]:
+    evaluator = Evaluator(constants_at(module, launch), {}, module.names)
+    for parameter in kernel.parameters:
+        node = launch.arguments.get(parameter.name)
+        if node is None and parameter.default is not None and launch.is_complete:
+            node = ast.parse(parameter.default, mode="eval").body
+        elif node is not None:
+            node = resolve(module, launch, node)
+        try:
+            if node is not None:
+                yield parameter.name, evaluator.value(node)
+        except Undecidable:
+            continue
+
+
+def _holds(module: Module, launch: Launch, test: ast.expr, scope: dict[str, Any]) -> bool | None:
+    try:
+        found = Evaluator(constants_at(module, launch), {}, module.names).value(test, scope)
+        return bool(found)
+    except Undecidable:
+        return None
