@@ -3,7 +3,7 @@
 import pytest
 
 from tilewright.analysis import AnalysisContext, analyze
-from tilewright.analysis.constexpr_branches import is_surely_compiled
+from tilewright.analysis.detectors.constexpr_branches import is_surely_compiled
 from tilewright.source import parse_module
 
 _KERNEL = """

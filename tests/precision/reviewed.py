@@ -44,6 +44,8 @@ LISTS = (
     (FOLDER / "remaining_packages.yaml", "at first sight"),
     (FOLDER / "first_sight_packages.yaml", "at first sight"),
     (FOLDER / "late_packages.yaml", "at first sight"),
+    (FOLDER / "contest_repositories.yaml", "at first sight"),
+    (FOLDER / "course_repositories.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
-from tilewright.analysis.constexpr_branches import is_surely_compiled
 from tilewright.analysis.dead_code import dead_lines
+from tilewright.analysis.detectors.constexpr_branches import is_surely_compiled
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork, names_with_source
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from tilewright.analysis.constexpr_branches import is_surely_compiled
 from tilewright.analysis.detectors.common import nki_kernels, nodes_of, triton_kernels
+from tilewright.analysis.detectors.constexpr_branches import is_surely_compiled
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.correctness.unset_names import (
     names_above,
