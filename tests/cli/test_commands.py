@@ -29,7 +29,7 @@ def test_check_lists_kernels_and_issues_with_their_places() -> None:
     lines = (EXAMPLES / "matmul.py").read_text().splitlines()
     issue = next(i for i in file["issues"] if i["id"] == "dtype_precision")
     assert set(issue) == {
-        "id", "stage", "severity", "message", "kernel",
+        "id", "stage", "severity", "level", "message", "kernel",
         "line", "column", "end_line", "end_column", "gain", "gain_source", "unless", "related",
     }  # fmt: skip
     assert lines[issue["line"] - 1][issue["column"] :].startswith("tl.dot(a.to(tl.float32)")
@@ -38,7 +38,7 @@ def test_check_lists_kernels_and_issues_with_their_places() -> None:
 def test_check_of_a_folder_finds_every_file_and_text_names_places() -> None:
     ended = run("check", "examples")
     assert ended.returncode == 1
-    assert "examples/softmax.py:31:13: multi_pass_row" in ended.stdout
+    assert "examples/softmax.py:31:13: advice: multi_pass_row" in ended.stdout
     assert "examples/nki/nki1/softmax_slow.py:" in ended.stdout
     assert "in 49 kernels in 53 files" in ended.stdout
 
