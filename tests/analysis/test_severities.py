@@ -2,7 +2,7 @@
 
 import pytest
 
-from tilewright.analysis import Issue, analyze
+from tilewright.analysis import AnalysisContext, Issue, analyze
 from tilewright.source import parse_module
 
 _TEXT = """
@@ -151,3 +151,49 @@ def parts(x, starts, lengths):
     (issue,) = _found(text, "device_host_sync")
     assert issue.range.line == 13
     assert [place.range.line for place in issue.related if "as well" in place.message] == [14]
+
+
+_BREAKS = """
+@triton.jit
+def first(x_ptr, n, B: tl.constexpr):
+    for i in range(n):
+        if i == 3:
+            break
+        tl.store(x_ptr + i, 0.0)
+"""
+_FILLS = """
+@triton.jit
+def first(x_ptr, n, B: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, B), 0.0)
+"""
+_LAUNCH = "first[(1,)](x, 3, B=16)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (f"{_FILLS}\n{_BREAKS}\ndef run(x):\n    {_LAUNCH}", 1),
+        (f"{_BREAKS}\n{_FILLS}\ndef run(x):\n    {_LAUNCH}", 0),
+        (f"{_BREAKS}\nx = make()\n{_LAUNCH}\n{_FILLS}", 1),
+    ],
+)
+def test_what_a_later_definition_replaces_has_no_issues(text: str, count: int) -> None:
+    found = analyze(parse_module(text), AnalysisContext())
+    assert [i.id for i in found].count("unsupported_syntax") == count
+
+
+def test_a_function_that_does_nothing_has_no_issues() -> None:
+    text = (
+        _FILLS
+        + """
+if not hasattr(tl, "gather"):
+
+    @triton.jit
+    def gather(x, index, axis):
+        del x, index, axis
+        return None
+"""
+    )
+    assert "unsupported_syntax" not in {
+        i.id for i in analyze(parse_module(text), AnalysisContext())
+    }

@@ -20,7 +20,7 @@ from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.model import ADVICE, POSSIBLE
-from tilewright.source.model import Language, Module
+from tilewright.source.model import Kernel, Language, Module
 from tilewright.source.node_memo import per_text
 
 _OF_PROGRAMS = frozenset({"race_on_store", "grid_axis_unused"})
@@ -85,10 +85,35 @@ def _is_dead(module: Module, issue: Issue) -> bool:
     """Whether an issue is in a part of a kernel, or of a host function, that never runs."""
     line = issue.range.line
     kernel = module.kernel_at(line)
+    if kernel is not None and (_is_replaced(module, kernel) or _is_placeholder(kernel)):
+        return True
     hosts = module.host_functions.values() if kernel is None else ()
     around = [f for f in hosts if f.lineno <= line <= (f.end_lineno or 0)]
     functions = around if kernel is None else [kernel.node]
     return any(line in dead_lines(module, function) for function in functions)
+
+
+def _is_replaced(module: Module, kernel: Kernel) -> bool:
+    """Whether functions alone launch a kernel, by a name that a later definition has taken."""
+    last = module.lookup.named[kernel.name][-1]
+    if last is kernel or kernel.node.col_offset or last.node.col_offset:
+        return False
+    launches = module.lookup.launches.get(kernel.name, ())
+    return bool(launches) and all(launch.host_function for launch in launches)
+
+
+def _is_placeholder(kernel: Kernel) -> bool:
+    """Whether a function does nothing: it stands for one that this Triton does not have."""
+    return all(
+        isinstance(statement, ast.Delete | ast.Pass)
+        or (isinstance(statement, ast.Return) and _is_literal(statement.value))
+        or (isinstance(statement, ast.Expr) and _is_literal(statement.value))
+        for statement in kernel.node.body
+    )
+
+
+def _is_literal(value: ast.expr | None) -> bool:
+    return value is None or isinstance(value, ast.Constant)
 
 
 def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:

@@ -9,7 +9,7 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value, walk
-from tilewright.python_syntax import is_name
+from tilewright.python_syntax import descendants, is_name
 from tilewright.source.model import Kernel, Module
 from tilewright.targets.model import Target
 
@@ -128,7 +128,7 @@ def _is_one(node: ast.expr) -> bool:
 @kernel_detector("unstable_tanh", triton_kernels)
 def unstable_tanh(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """tanh as a quotient of exponentials that overflow together."""
-    if not any(True for _ in flow.calls(*_EXP)):
+    if not any(True for _ in flow.calls(*_EXP)) or _is_chosen_by_callers(module, kernel):
         return
     for node in nodes_like(kernel.node, ast.BinOp):
         if not isinstance(node.op, ast.Div):
@@ -141,6 +141,18 @@ def unstable_tanh(module: Module, kernel: Kernel, flow: Flow) -> Reports:
             "argument that makes tl.exp overflow (above about 88 in fp32)."
         )
         yield node, text
+
+
+def _is_chosen_by_callers(module: Module, kernel: Kernel) -> bool:
+    """Whether each call of a function of kernels stands in a choice by its argument."""
+    calls, chosen = set[int](), set[int]()
+    for caller in module.callers_of(kernel):
+        for call in nodes_like(caller.node, ast.Call):
+            if isinstance(call.func, ast.Name) and call.func.id == kernel.name:
+                calls.add(id(call))
+            elif module.names.is_call(call, f"{TL}where"):
+                chosen |= {id(node) for part in call.args[1:] for node in descendants(part)}
+    return bool(calls) and calls <= chosen
 
 
 def _is_tanh(value: Value) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import (
+    TL,
     decorators_known,
     nodes_of,
     triton_kernels,
@@ -15,7 +16,7 @@ from tilewright.analysis.detectors.correctness.repetition import is_changed_by
 from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
-from tilewright.analysis.values import Access, Flow
+from tilewright.analysis.values import Access, Flow, walk
 from tilewright.knowledge.model import ADVICE, POSSIBLE
 from tilewright.source.model import Autotune, Kernel, Module
 from tilewright.source.text import Range
@@ -92,9 +93,24 @@ def _updated_in_place(
         # What another mask leaves out may be all that an earlier run wrote.
         if load.mask is not store.mask and load.mask is not None and not is_all_bounds(load.mask):
             continue
-        if is_changed_by(store.result, load.result):
+        if is_changed_by(store.result, load.result) and not _is_standardized(flow, store):
             return load
     return None
+
+
+def _is_standardized(flow: Flow, store: Access) -> bool:
+    """Whether a tensor's own mean is taken from it: what is standardized stays as it is."""
+    assert store.result is not None
+    bases = {load.result: load.base for load in flow.loads}
+    parts = list(walk(store.result))
+    if any(bases.get(part, store.base) != store.base for part in parts):
+        return False
+    scaled = store.result.uncast
+    moved = [part for part in scaled.operands if part.uncast.is_binary("Sub")]
+    if not scaled.is_binary("Mult", "Div") or not moved:
+        return False
+    sums = (part for part in walk(moved[0].uncast.operands[1]) if part.is_call(f"{TL}sum"))
+    return any(part in bases for total in sums for part in walk(total))
 
 
 def _is_same_place(load: Access, store: Access, shared: frozenset[frozenset[str]]) -> bool:
