@@ -96,8 +96,20 @@ with single causes (all 8 of `tensor_packages.yaml` are one launch). Since then 
 undefined lanes, races and outputs that are not full are advice where no captured launch shows their
 sizes. So are waits of the host and casts before products of unknown types: in all lists read at
 first sight 64.3 % and 88.7 % of those reports were right, a debatable one counting half.
-`first_sight_packages.yaml` and `late_packages.yaml` were read after that. At first
-sight each list has shown forms that none before it had.
+`first_sight_packages.yaml` and `late_packages.yaml` were read after that.
+
+`contest_repositories.yaml` and `course_repositories.yaml` are two halves of 106 repositories, of
+learners for the most part; `paper_repositories.yaml` are libraries and code of papers. What was
+wrong in each was corrected before the next one was looked at. Neutral elements, columns left out
+and strides of other tensors are advice without a captured launch since the first, sizes that are
+compiled in since the second. In the three lists together 77 of 96 faults of severity 4 and 5 were
+right at first sight, 5 debatable and 14 wrong (82.8 %): 4 of these are in kernels that a later
+definition replaces, 3 are one grid, 2 placeholders for versions without a function, 2 tensors that
+are standardized. Of the 50 reports in them that a kernel does not compile, `check --compiled
+cuda:90` with Triton 3.9 confirms 23 by the compiler's message on the line, all of them right; 24
+are open, as their kernels fail at another line first or cannot be compiled alone (21 right, 3
+wrong), and 3 wrong ones are gone since. At first sight each list has shown forms that none before
+it had.
 
 """
 

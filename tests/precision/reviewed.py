@@ -46,6 +46,7 @@ LISTS = (
     (FOLDER / "late_packages.yaml", "at first sight"),
     (FOLDER / "contest_repositories.yaml", "at first sight"),
     (FOLDER / "course_repositories.yaml", "at first sight"),
+    (FOLDER / "paper_repositories.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 
