@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tilewright.analysis.dead_code import dead_lines
+from tilewright.analysis.dead_code import is_dead
 from tilewright.source import parse_module
 
 _FUNCTION = """
@@ -22,8 +22,7 @@ def _dead(text: str) -> set[str]:
     """The called names on the lines of the first function that never run."""
     module = parse_module(text)
     function = next(n for n in module.tree.body if isinstance(n, ast.FunctionDef))
-    lines = dead_lines(module, function)
-    calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and n.lineno in lines)
+    calls = (n for n in ast.walk(function) if isinstance(n, ast.Call) and is_dead(module, n.lineno))
     return {call.func.id for call in calls if isinstance(call.func, ast.Name)}
 
 

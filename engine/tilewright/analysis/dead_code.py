@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
+from tilewright.python_syntax import descendants
 from tilewright.source.model import Module
-from tilewright.source.node_memo import per_node
+from tilewright.source.node_memo import per_node, per_text
 from tilewright.source.parse import module_constants
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
@@ -15,18 +16,49 @@ Truths = Mapping[str, bool | None]
 """Names with whether they are true; None for one that is no constant."""
 
 
-@per_module
-def dead_lines(module: Module, function: ast.FunctionDef) -> frozenset[int]:
-    """The lines behind a statement that leaves its block, and of branches under a constant.
+def is_dead(module: Module, line: int) -> bool:
+    """Whether a line stands behind a statement that leaves its block, or under a constant.
 
     A name is a constant if the function, or else the module, sets it once, to one.
     """
-    truths = {**_module_truths(module), **_local_truths(function)}
-    dead = (
-        range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-        for statement in _dead(function.body, truths)
+    around = [s for s in module.named_statements.body if s.lineno <= line <= (s.end_lineno or 0)]
+    return any(
+        line - statement.lineno in _dead_offsets(statement)
+        or line - statement.lineno in _dead_of_module(module, statement)
+        for statement in around
     )
-    return frozenset(line for lines in dead for line in lines) | _dead_arms(function, truths)
+
+
+def _dead_of_module(module: Module, statement: ast.stmt) -> frozenset[int]:
+    """What is dead in a statement by constants of the module alone, or with its own."""
+    tested = _tested_names(statement)
+    truths = _module_truths(module) if tested else {}
+    return _offsets(statement, truths) if tested & truths.keys() else frozenset()
+
+
+@per_text
+def _dead_offsets(statement: ast.stmt) -> frozenset[int]:
+    """The lines of a module's statement that never run, counted from its first one."""
+    return _offsets(statement, {})
+
+
+@per_text
+def _tested_names(statement: ast.stmt) -> frozenset[str]:
+    """The names in conditions of a module's statement."""
+    branches = (n for n in descendants(statement) if isinstance(n, ast.If | ast.IfExp))
+    names = (n for branch in branches for n in descendants(branch.test))
+    return frozenset(node.id for node in names if isinstance(node, ast.Name))
+
+
+def _offsets(statement: ast.stmt, outer: Truths) -> frozenset[int]:
+    found: set[int] = set()
+    for function in descendants(statement):
+        if isinstance(function, ast.FunctionDef):
+            truths = {**outer, **_local_truths(function)}
+            for dead in _dead(function.body, truths):
+                found.update(range(dead.lineno, (dead.end_lineno or dead.lineno) + 1))
+            found |= _dead_arms(function, truths)
+    return frozenset(line - statement.lineno for line in found)
 
 
 @per_module

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
-from tilewright.analysis.dead_code import dead_lines
+from tilewright.analysis.dead_code import is_dead
 from tilewright.analysis.detectors.constexpr_branches import is_surely_compiled
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork, names_with_source
 from tilewright.analysis.flow import flow_of
@@ -85,12 +85,11 @@ def _is_dead(module: Module, issue: Issue) -> bool:
     """Whether an issue is in a part of a kernel, or of a host function, that never runs."""
     line = issue.range.line
     kernel = module.kernel_at(line)
-    if kernel is not None and (_is_replaced(module, kernel) or _is_placeholder(kernel)):
+    if kernel is not None and _is_replaced(module, kernel):
         return True
-    hosts = module.host_functions.values() if kernel is None else ()
-    around = [f for f in hosts if f.lineno <= line <= (f.end_lineno or 0)]
-    functions = around if kernel is None else [kernel.node]
-    return any(line in dead_lines(module, function) for function in functions)
+    if kernel is not None and issue.id in _REFUSALS and _is_placeholder(kernel):
+        return True
+    return is_dead(module, line)
 
 
 def _is_replaced(module: Module, kernel: Kernel) -> bool:
@@ -139,8 +138,9 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
 
 
 def _without_work(module: Module, issues: list[Issue]) -> set[str | None]:
-    """The kernels that write nothing, as drafts do, of those with a report above advice."""
-    names = {issue.kernel for issue in issues if issue.severity > ADVICE} - {None}
+    """The kernels that write nothing, as drafts do, of those that are called slow."""
+    slow = (i for i in issues if i.severity > ADVICE and not taxonomy()[i.id].is_fault)
+    names = {issue.kernel for issue in slow} - {None}
     kernels = (k for k in module.kernels if k.name in names and k.language is Language.TRITON)
     flows = ((kernel.name, flow_of(module, kernel)) for kernel in kernels)
     return {name for name, flow in flows if not flow.writes and not flow.may_write_unknown}
