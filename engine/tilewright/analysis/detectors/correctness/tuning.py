@@ -16,7 +16,7 @@ from tilewright.analysis.detectors.correctness.repetition import is_changed_by
 from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
-from tilewright.analysis.values import Access, Flow, walk
+from tilewright.analysis.values import Access, Flow, Value, values_within
 from tilewright.knowledge.model import ADVICE, POSSIBLE
 from tilewright.source.model import Autotune, Kernel, Module
 from tilewright.source.text import Range
@@ -101,16 +101,21 @@ def _updated_in_place(
 def _is_standardized(flow: Flow, store: Access) -> bool:
     """Whether a tensor's own mean is taken from it: what is standardized stays as it is."""
     assert store.result is not None
-    bases = {load.result: load.base for load in flow.loads}
-    parts = list(walk(store.result))
-    if any(bases.get(part, store.base) != store.base for part in parts):
+    # Numbers that are loaded, such as lengths, change nothing in that.
+    bases = {a.result: a.base for a in flow.loads if "arange" in a.pointer.operations}
+    if any(bases.get(v, store.base) != store.base for v in _above_loads(store.result)):
         return False
     scaled = store.result.uncast
     moved = [part for part in scaled.operands if part.uncast.is_binary("Sub")]
     if not scaled.is_binary("Mult", "Div") or not moved:
         return False
-    sums = (part for part in walk(moved[0].uncast.operands[1]) if part.is_call(f"{TL}sum"))
-    return any(part in bases for total in sums for part in walk(total))
+    sums = (v for v in _above_loads(moved[0].uncast.operands[1]) if v.is_call(f"{TL}sum"))
+    return any(part in bases for total in sums for part in _above_loads(total))
+
+
+def _above_loads(value: Value) -> Iterator[Value]:
+    """What a value is computed from, without the addresses and masks of what is loaded."""
+    return values_within(value, lambda part: part.op != "load")
 
 
 def _is_same_place(load: Access, store: Access, shared: frozenset[frozenset[str]]) -> bool:
