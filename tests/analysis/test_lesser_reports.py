@@ -555,7 +555,9 @@ def run(x, y, out):
     assert [i.severity for i in issues if i.id == "exchanged_arguments"] == [severity]
 
 
-@pytest.mark.parametrize(("version", "severity"), [(None, 5), ((3, 8), 5), ((3, 9), 2)])
+@pytest.mark.parametrize(
+    ("version", "severity"), [(None, 5), ((3, 1), 2), ((3, 2), 5), ((3, 8), 5), ((3, 9), 2)]
+)
 def test_a_lock_is_advice_where_the_compiler_sets_a_barrier(
     version: tuple[int, int] | None, severity: int
 ) -> None:

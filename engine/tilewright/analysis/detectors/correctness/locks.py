@@ -14,7 +14,9 @@ from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Module
 
 _WAITS = (TL + "atomic_cas", TL + "atomic_xchg", TL + "atomic_add")
-_BARRIER_SINCE = (3, 9)
+_WITHOUT_BARRIER = ((3, 2), (3, 9))
+"""The first version that puts none before an atomic behind a loop of atomic_cas, and the first that
+does again."""
 _RELEASES = (TL + "atomic_xchg", TL + "atomic_cas", TL + "atomic_add")
 
 
@@ -22,9 +24,10 @@ _RELEASES = (TL + "atomic_xchg", TL + "atomic_cas", TL + "atomic_add")
 def lock_without_barrier(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A store under a lock with no barrier between it and the release.
 
-    Triton 3.9 puts one before an atomic for NVIDIA's chips, where it is advice.
+    Triton 3.1 and 3.9 put one before that atomic for NVIDIA's chips, where it is advice.
     """
-    has_barrier = context.triton_version is not None and context.triton_version >= _BARRIER_SINCE
+    version, (first, end) = context.triton_version, _WITHOUT_BARRIER
+    has_barrier = version is not None and not first <= version < end
     for kernel, flow in triton_kernels(module):
         for finding in _released(module, kernel, flow):
             yield replace(finding, severity=ADVICE) if has_barrier else finding
