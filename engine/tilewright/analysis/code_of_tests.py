@@ -17,10 +17,10 @@ from pathlib import PurePath
 from tilewright.analysis.model import Issue
 from tilewright.analysis.nodes import nodes_of
 from tilewright.knowledge.base import taxonomy
+from tilewright.knowledge.model import HINT
 from tilewright.source.model import Module
 from tilewright.source.node_memo import per_text
 
-_ADVICE = 1
 DEPENDS_ON_LAUNCH = frozenset(
     {
         "columns_left_out",
@@ -51,11 +51,11 @@ def weighed(module: Module, issues: Iterable[Issue]) -> list[Issue]:
         is_tested = tests is None or tests.cover(line)
         is_on_purpose = is_refused and module.kernel_at(line) is not None
         if is_tested and (is_on_purpose or issue.id in DEPENDS_ON_LAUNCH):
-            found.append(replace(issue, severity=min(issue.severity, _ADVICE)))
+            found.append(replace(issue, severity=min(issue.severity, HINT)))
         elif not is_tested or not _is_of_speed(issue):
             found.append(issue)
         elif module.kernel_at(line) is not None:
-            found.append(replace(issue, severity=min(issue.severity, _ADVICE)))
+            found.append(replace(issue, severity=min(issue.severity, HINT)))
     return found
 
 

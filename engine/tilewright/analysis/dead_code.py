@@ -12,7 +12,7 @@ from tilewright.source.node_memo import per_node, per_text
 from tilewright.source.parse import module_constants
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-Truths = Mapping[str, bool | None]
+_Truths = Mapping[str, bool | None]
 """Names with whether they are true; None for one that is no constant."""
 
 
@@ -50,7 +50,7 @@ def _tested_names(statement: ast.stmt) -> frozenset[str]:
     return frozenset(node.id for node in names if isinstance(node, ast.Name))
 
 
-def _offsets(statement: ast.stmt, outer: Truths) -> frozenset[int]:
+def _offsets(statement: ast.stmt, outer: _Truths) -> frozenset[int]:
     found: set[int] = set()
     for function in descendants(statement):
         if isinstance(function, ast.FunctionDef):
@@ -62,7 +62,7 @@ def _offsets(statement: ast.stmt, outer: Truths) -> frozenset[int]:
 
 
 @per_module
-def _module_truths(module: Module) -> Truths:
+def _module_truths(module: Module) -> _Truths:
     """The module's constants that no function declares global: ``FUSED = True``."""
     set_again = module.lookup.says("global ")
     constants = {} if set_again else module_constants(module.tree)
@@ -71,7 +71,7 @@ def _module_truths(module: Module) -> Truths:
 
 
 @per_node
-def _local_truths(function: ast.FunctionDef) -> Truths:
+def _local_truths(function: ast.FunctionDef) -> _Truths:
     """The local names of a function, each with whether it is true, where that is a constant."""
     bound = Counter(
         node.id for node in nodes_like(function, ast.Name) if not isinstance(node.ctx, ast.Load)
@@ -89,7 +89,7 @@ def _local_truths(function: ast.FunctionDef) -> Truths:
     return found
 
 
-def _dead_arms(function: ast.FunctionDef, truths: Truths) -> frozenset[int]:
+def _dead_arms(function: ast.FunctionDef, truths: _Truths) -> frozenset[int]:
     """The lines of ``x if False else y`` that only the arm which is never chosen stands on."""
     found: set[int] = set()
     for choice in nodes_like(function, ast.IfExp):
@@ -104,7 +104,7 @@ def _lines(node: ast.expr) -> set[int]:
     return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
-def _dead(body: list[ast.stmt], truths: Truths) -> Iterator[ast.stmt]:
+def _dead(body: list[ast.stmt], truths: _Truths) -> Iterator[ast.stmt]:
     is_left = False
     for statement in body:
         if is_left:
@@ -127,7 +127,7 @@ def _leaves(body: list[ast.stmt]) -> bool:
     return any(isinstance(statement, _LEAVES) for statement in body)
 
 
-def _truth(test: ast.expr, truths: Truths) -> bool | None:
+def _truth(test: ast.expr, truths: _Truths) -> bool | None:
     """Whether a condition holds, where constants in it decide that."""
     match test:
         case ast.Constant(value=value):

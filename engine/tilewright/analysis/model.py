@@ -43,7 +43,7 @@ class IssueLevel(StrEnum):
 
 @dataclass(frozen=True)
 class Issue:
-    """A finding with its place in the taxonomy. ``severity`` is 1 (advice) to 5 (wrong result).
+    """A finding with its place in the taxonomy. ``severity`` is 1 (hint) to 5 (wrong result).
 
     ``data`` is what compilers and models that report an issue say in addition.
     """

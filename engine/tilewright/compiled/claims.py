@@ -1,13 +1,13 @@
 """What the text says does not compile, next to what a compiler made of it."""
 
-import ast
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from tilewright.analysis.detectors.constexpr_branches import branches_of
 from tilewright.analysis.model import Issue
-from tilewright.analysis.nodes import nodes_like
 from tilewright.compiled.model import REFUSED
 from tilewright.figures import enumerated
+from tilewright.knowledge.model import HINT
 from tilewright.source.model import Module
 from tilewright.targets.model import CompileReport
 
@@ -20,7 +20,6 @@ CLAIMS = frozenset(
     )
 )
 """Issues that say that a kernel does not compile."""
-_HINT = 1
 
 
 def settled(
@@ -60,7 +59,7 @@ def settled(
             if issue.kernel in inferred and _is_in_branch(module, issue):
                 settled_.append(issue)
             else:
-                less = replace(issue, severity=min(issue.severity, _HINT))
+                less = replace(issue, severity=min(issue.severity, HINT))
                 settled_.append(_with_words(less, f"But it compiled: {_compilers(own)}."))
         else:
             settled_.append(issue)
@@ -75,11 +74,9 @@ def _is_same_place(claim: Issue, refusal: Issue) -> bool:
 def _is_in_branch(module: Module, issue: Issue) -> bool:
     """Whether a condition decides if the compiler comes to a place."""
     kernel = module.kernel_at(issue.range.line)
-    if kernel is None:
-        return False
-    choices: list[ast.If | ast.IfExp] = [*nodes_like(kernel.node, ast.If)]
-    choices += nodes_like(kernel.node, ast.IfExp)
-    return any(one.lineno <= issue.range.line <= (one.end_lineno or 0) for one in choices)
+    return kernel is not None and any(
+        one.lineno <= issue.range.line <= (one.end_lineno or 0) for one in branches_of(kernel)
+    )
 
 
 def _first_words(reports: Sequence[CompileReport]) -> str:

@@ -4,7 +4,7 @@ from tilewright.knowledge.base import all_patterns, issue_type, patterns_of
 from tilewright.knowledge.model import ADVICE, UNMEASURED, AppliesTo, Example, IssueType
 from tilewright.knowledge.patterns import Pattern
 
-SEVERITIES = {1: "advice", 2: "minor", 3: "moderate", 4: "serious", 5: "wrong result or failure"}
+SEVERITIES = {1: "hint", 2: "advice", 3: "moderate", 4: "serious", 5: "wrong result or failure"}
 _NUMERICS = {
     "exact": "The fix keeps every bit of the result.",
     "reassociating": "The fix may add the same terms in another order.",

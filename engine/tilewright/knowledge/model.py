@@ -14,9 +14,9 @@ UNMEASURED = "unmeasured"
 VERSIONS = r"^(any|(<|<=|>|>=|==)\d+\.\d+(,(<|<=|>|>=|==)\d+\.\d+)*)$"
 _STRICT = ConfigDict(extra="forbid")
 _Text = Annotated[str, Field(min_length=1)]
-ADVICE, POSSIBLE, WRONG_RESULT = 2, 3, 5
-"""The greatest severities of what helps at most, and of what may be excluded elsewhere; that of
-what goes wrong."""
+HINT, ADVICE, POSSIBLE, WRONG_RESULT = 1, 2, 3, 5
+"""The greatest severities of what helps a little, of what helps, and of what may be excluded
+elsewhere; that of what goes wrong."""
 _Severity = Annotated[int, Field(ge=1, le=5)]
 _Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Language = Literal["triton", "nki"]
@@ -101,7 +101,7 @@ class IssueType:
     """One kind of issue.
 
     Attributes:
-        severity: 1 (advice) to 5 (wrong result).
+        severity: 1 (hint) to 5 (wrong result).
         summary: one sentence, shown in the editor.
         why: the fact about hardware or language that makes it an issue.
         gain: what fixing it brought where it was measured; "unmeasured" otherwise.

@@ -4,7 +4,7 @@ import ast
 
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
-from tilewright.rewrites.calls import local_name
+from tilewright.rewrites.calls import imports, local_name
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.model import Numerics, RefusedError, rewrite
 from tilewright.rewrites.scope import (
@@ -184,13 +184,13 @@ def call_method(module: Module, issue: Issue, context: AnalysisContext) -> str:
 @rewrite("call_outside_kernel", "Call the host's function", Numerics.EXACT)
 def call_host_cdiv(module: Module, issue: Issue, context: AnalysisContext) -> str:
     """``triton.cdiv`` for ``tl.cdiv`` in host code."""
-    calls = [n for n in ast.walk(module.tree) if is_tl_call(module, n, "cdiv")]
-    found = [n for n in calls if isinstance(n, ast.Call) and at_issue(module, issue, [n])]
-    name = local_name(module, "triton.cdiv")
-    if not found or name is None:
+    nodes = [n for n in ast.walk(module.tree) if isinstance(n, ast.Call)]
+    calls = [n for n in nodes if is_tl_call(module, n, "cdiv")]
+    found = [call for call in calls if at_issue(module, issue, [call])]
+    if not found or not imports(module, "triton"):
         raise RefusedError("only tl.cdiv has a counterpart in triton, and it has to be imported")
     patch = Patch(module)
-    patch.replace(found[0].func, name)
+    patch.replace(found[0].func, local_name(module, "triton.cdiv"))
     return patch.apply()
 
 

@@ -21,7 +21,7 @@ class Found(BaseModel):
     """An issue in a kernel."""
 
     id: str
-    severity: Annotated[int, Field(description="1 advice ... 5 wrong result or failure.")]
+    severity: Annotated[int, Field(description="1 hint ... 5 wrong result or failure.")]
     stage: str
     kernel: str | None
     path: str

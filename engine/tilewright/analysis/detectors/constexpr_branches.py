@@ -28,13 +28,16 @@ def is_surely_compiled(module: Module, kernel: Kernel, line: int) -> bool:
     )
 
 
+def branches_of(kernel: Kernel) -> list[ast.If | ast.IfExp]:
+    """The conditional statements and expressions of a kernel."""
+    return [*nodes_like(kernel.node, ast.If), *nodes_like(kernel.node, ast.IfExp)]
+
+
 def _choices_around(module: Module, kernel: Kernel, line: int) -> Iterator[tuple[ast.expr, bool]]:
     """Tests that constants decide, each with the truth that leads to a line."""
     constants = {p.name for p in kernel.parameters if p.is_constexpr}
     constants |= module_constants(module.tree).keys()
-    branches: list[ast.If | ast.IfExp] = [*nodes_like(kernel.node, ast.If)]
-    branches += nodes_like(kernel.node, ast.IfExp)
-    for branch in branches:
+    for branch in branches_of(kernel):
         if not _is_decided(branch.test, constants):
             continue
         for part, truth in ((branch.body, True), (branch.orelse, False)):

@@ -29,7 +29,7 @@ from tilewright.analysis.host_graph.operations import (
     short,
 )
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.tiles import tiles_of
+from tilewright.analysis.tiles import Shape, tiles_of
 from tilewright.analysis.values import Flow, Value, reached
 from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Launch, Module
@@ -226,7 +226,8 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
 
 def _is_over_rows(module: Module, write: Use, use: Use) -> bool:
     """Whether rows are added up that a program stores one of: it would have to take several."""
-    return _first_axis(use) == 0 and max(map(len, _stored_shapes(module, write)), default=0) == 1
+    shapes = [shape for shape in _stored_shapes(module, write) if shape is not None]
+    return _first_axis(use) == 0 and max(map(len, shapes), default=0) == 1
 
 
 def _first_axis(use: Use) -> int | None:
@@ -240,14 +241,14 @@ def _first_axis(use: Use) -> int | None:
     return None
 
 
-def _stored_shapes(module: Module, write: Use) -> list[tuple[object, ...]]:
-    """The shapes of the tiles that a launch stores to its parameter."""
+def _stored_shapes(module: Module, write: Use) -> list[Shape | None]:
+    """The shapes of the tiles that a launch stores to its parameter; None for an unknown one."""
     kernel = module.kernel(write.launch.kernel) if write.launch is not None else None
     if kernel is None:
         return []
     tiles = tiles_of(module, kernel)
     stores = (a for a in flow_of(module, kernel).writes if a.base == write.parameter)
-    return [shape for a in stores if (shape := tiles.facts_of(a.pointer).shape) is not None]
+    return [tiles.facts_of(access.pointer).shape for access in stores]
 
 
 def _is_full_size(value: HostValue) -> bool:
@@ -265,7 +266,7 @@ def _holds_partial_results(module: Module, write: Use) -> bool:
     if kernel is None:
         return False
     flow, tiles = flow_of(module, kernel), tiles_of(module, kernel)
-    stored = [tiles.facts_of(a.pointer).shape for a in flow.writes if a.base == write.parameter]
+    stored = _stored_shapes(module, write)
     loaded = [shape for a in flow.loads if (shape := tiles.facts_of(a.pointer).shape) is not None]
     rank = max((len(shape) for shape in loaded), default=0)
     return bool(stored) and all(shape is not None and len(shape) < rank for shape in stored)

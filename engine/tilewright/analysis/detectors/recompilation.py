@@ -16,13 +16,13 @@ from tilewright.analysis.detectors.varying_sizes import (
 )
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow, Value, walk
+from tilewright.knowledge.model import HINT
 from tilewright.source.model import Kernel, Launch, Module
 
 _SHAPED = tuple(
     TL + name for name in ("zeros", "full", "reshape", "view", "broadcast_to", "static_range")
 )
-_HINT = 1
-_SEVERITIES = {Variety.FEW: _HINT, Variety.BATCHES: _HINT, Variety.MANY: None}
+_SEVERITIES = {Variety.FEW: HINT, Variety.BATCHES: HINT, Variety.MANY: None}
 _DOTS = (TL + "dot", TL + "dot_scaled")
 
 
@@ -114,7 +114,7 @@ def _keys(
             kernel.name,
             related=(Related("launched here", followed[0].range),),
             # Another part of the key that follows the same calls tunes anew in any case.
-            severity=_HINT if again else _SEVERITIES[followed[1].variety],
+            severity=HINT if again else _SEVERITIES[followed[1].variety],
         )
 
 

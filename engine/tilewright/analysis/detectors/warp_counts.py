@@ -19,6 +19,7 @@ from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
+from tilewright.knowledge.model import HINT
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -28,7 +29,6 @@ _LARGE_REDUCED_ROW = 8192
 """Of a loop whose turns reduce the tile: more than one copy of it is held."""
 _THREADS = 32
 _MANY_WARPS = 16
-_ADVICE = 1
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin", "softmax"))
 
 
@@ -50,7 +50,7 @@ def suboptimal_warps(module: Module, context: AnalysisContext) -> Iterator[Findi
                     message,
                     kernel.name,
                     # Too few cost 5 % where it was measured, and less where tiles are products'.
-                    severity=None if "num_warps" in launch.options else _ADVICE,
+                    severity=None if "num_warps" in launch.options else HINT,
                 )
 
 

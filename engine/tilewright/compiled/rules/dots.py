@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from tilewright.analysis.tiles import TileFacts
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import calls_on, known_line, place_of
+from tilewright.knowledge.model import HINT
 from tilewright.targets.model import CompileReport, LineReport
 
 _DOTS = ("dot", "dot_scaled")
-_ADVICE = 1
 _TAKEN = ("fp16", "bf16", "i8", "fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16")
 _LOOK = "look at the operands' layouts in `tilewright compile --emit ttgir`"
 _UNITS = {"cuda": "tensor cores", "hip": "matrix cores", "xpu": "matrix engines"}
@@ -35,7 +35,7 @@ def _observation(subject: Subject, line: LineReport) -> Seen:
         f"{reason}",
         do,
         amount=line.instructions,
-        severity=_ADVICE if asked else None,
+        severity=HINT if asked else None,
     )
 
 

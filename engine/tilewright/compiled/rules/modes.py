@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import name_of
 from tilewright.compiled.rules.spills import LARGE, SMALL_MODE, spilled_registers, with_mode
+from tilewright.knowledge.model import HINT
 from tilewright.targets.model import LaunchFacts
 
 _LARGE = 256
 _MOST_WARPS = 32
-_ADVICE = 1
 
 
 def register_mode(subject: Subject) -> Iterator[Seen]:
@@ -53,7 +53,7 @@ def _too_large(subject: Subject) -> Iterator[Seen]:
         f"grf_mode={subject.launch.options['grf_mode']!r} gives a hardware thread {_LARGE} "
         f"registers, and {SMALL_MODE} hold it without spills",
         "leave the mode out: with 128 a vector engine keeps twice as many hardware threads",
-        severity=_ADVICE,
+        severity=HINT,
     )
 
 

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import known_line, line_range, name_of
-from tilewright.knowledge.model import ADVICE
+from tilewright.knowledge.model import ADVICE, HINT
 from tilewright.source.text import Range
 from tilewright.targets.model import CompileMessage, CompileReport
 
-_REMARK = 1
 _ASSUMED = (
     "what was assumed of its arguments may be what is refused: "
     "`tilewright capture` records a real launch"
@@ -31,7 +30,7 @@ def does_not_compile(subject: Subject) -> Iterator[Seen]:
         " ".join(message.text.split()).rstrip("."),
         _ASSUMED if assumed else "",
         lead=lead,
-        severity=_REMARK if assumed else ADVICE if _others_run(subject) else None,
+        severity=HINT if assumed else ADVICE if _others_run(subject) else None,
     )
 
 

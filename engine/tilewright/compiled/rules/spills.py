@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from tilewright.compiled.model import Seen, Subject
 from tilewright.compiled.places import known_line, line_range, name_of
+from tilewright.knowledge.model import HINT
 from tilewright.source.text import Range
 from tilewright.targets.model import CompileReport, LaunchFacts, LineReport
 
 _LEAST_REGISTERS = 4
 _LOOP_WEIGHT = 16
-_ADVICE = 1
 SMALL_MODE = 128
 LARGE = "256"
 # CUDA C++ Programming Guide: 64 Ki registers a multiprocessor, given out in multiples of 8.
@@ -34,7 +34,7 @@ def register_spill(subject: Subject) -> Iterator[Seen]:
         f"{_amount(report, spilled)}{place}: {_limit(subject)}",
         _advice(subject),
         amount=spilled * (_LOOP_WEIGHT if looping else 1),
-        severity=_ADVICE if _others_hold(subject) else None,
+        severity=HINT if _others_hold(subject) else None,
     )
 
 

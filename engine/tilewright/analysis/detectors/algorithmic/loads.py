@@ -21,7 +21,7 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Access, Flow, Loop, Value, walk
-from tilewright.knowledge.model import ADVICE
+from tilewright.knowledge.model import HINT
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -166,7 +166,7 @@ def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[
                 kernel.name,
                 related=(Related("first loaded here", module.index.range_of(first.node)),),
                 # A number comes from a cache; two parameters may be two tensors in other calls.
-                severity=None if _is_large(flow, second) and not is_alias else ADVICE - 1,
+                severity=None if _is_large(flow, second) and not is_alias else HINT,
             )
 
 

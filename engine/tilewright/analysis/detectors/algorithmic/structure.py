@@ -8,12 +8,12 @@ from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Flow, Loop, Value, values_within, walk
+from tilewright.knowledge.model import HINT
 from tilewright.source.model import Kernel, Module
 
 _COORDINATES = frozenset(
     {"expand", "binary", "program_id", "arange", "const", "param", "loop_index", "cast"}
 )
-_ADVICE = 1
 _LIKELY = 2
 """The severity of what is certain to be more work, but a part of the kernel's time."""
 _ORDERS = ("Gt", "GtE", "Lt", "LtE")
@@ -42,7 +42,7 @@ def triangular_products(module: Module, context: AnalysisContext) -> Iterator[Fi
                     Related("the mask", module.index.range_of(node)),
                     Related("the product", module.index.range_of(inside[0][0])),
                 ),
-                severity=_ADVICE if _is_little(flow.values[node], loop.bounds) else None,
+                severity=HINT if _is_little(flow.values[node], loop.bounds) else None,
             )
 
 
@@ -160,7 +160,7 @@ def summed_products(module: Module, context: AnalysisContext) -> Iterator[Findin
                     "matrix product into a product with a vector.",
                     kernel.name,
                     # A row that is padded for the matrix unit costs little where memory is slower.
-                    severity=_ADVICE if is_padded else None,
+                    severity=HINT if is_padded else None,
                 )
 
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 from tilewright.analysis.detectors.common import decorators_known, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.knowledge.model import HINT
 from tilewright.source.model import Kernel, Launch, Module
 
-_ADVICE = 1
 _ENDS = ("_pointer", "_ptr", "_tensor")
 
 
@@ -39,7 +39,7 @@ def _finding(module: Module, kernel: Kernel, launch: Launch, pair: tuple[int, in
         f"{'.' if usual is None else ', which the other operands of this launch may ask for.'}",
         kernel.name,
         tuple(related),
-        severity=None if usual is None else _ADVICE,
+        severity=None if usual is None else HINT,
     )
 
 

@@ -31,7 +31,6 @@ _IN_KERNELS = frozenset(
 """The builtins of Python that the compiler knows."""
 _INSTEAD = {"abs": "tl.abs", "sum": "tl.sum", "round": "libdevice.round", "pow": "libdevice.pow"}
 _PLAIN_CALLS = frozenset(("int", "float", "bool", "str", "len", "list", "tuple", "dict", "set"))
-_FAILS = "this does not compile"
 _REFUSED_FROM = (3, 0)
 _ANNOTATED_UNTIL = (3, 3)
 _AT_RUN_TIME = ("globals()", "exec(", "sys.modules[", "import *")
@@ -128,15 +127,15 @@ def _not_found_finding(module: Module, kernel: Kernel, node: ast.Name) -> Findin
         use = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
         what = f"Python's {name} is not there inside a kernel"
     branch = _branch_of_flags(kernel, node)
-    if branch is None or is_surely_compiled(module, kernel, node.lineno):
-        fails = _FAILS
-    else:
+    is_certain = branch is None or is_surely_compiled(module, kernel, node.lineno)
+    fails = "this does not compile"
+    if branch is not None and not is_certain:
         fails = f"a launch that compiles the branch of line {branch.lineno} ends in an error"
     return Finding(
         module.index.range_of(node),
         f"{what}: {fails}{use}.",
         kernel.name,
-        severity=None if fails == _FAILS else ADVICE,
+        severity=None if is_certain else ADVICE,
     )
 
 

@@ -66,8 +66,9 @@ def names_above(
     for node in nodes_like(kernel.node, ast.Name):
         if isinstance(node.ctx, ast.Store):
             first_set[node.id] = min(node.lineno, first_set.get(node.id, node.lineno))
-    for turn in nodes_like(kernel.node, ast.comprehension):  # sets its names before it reads them
-        first_set = {n: at for n, at in first_set.items() if n not in _names_in(turn.target)}
+    for turn in nodes_like(kernel.node, ast.comprehension):
+        for name in _names_in(turn.target):  # set before they are read
+            first_set.pop(name, None)
     reads = [n for n in _changed(kernel) if first_set.get(n.id) == n.lineno]
     for name, uses in flow.uses.items():
         if name in first_set and name not in outside:
