@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from lsprotocol import types
 
 from tilewright.analysis.model import Issue, IssueLevel, Related
-from tilewright.analysis.suppression import Notice, visible_issues
+from tilewright.analysis.suppression import Notice
 from tilewright.source.model import Kernel, SyntaxProblem
 from tilewright.source.text import Range
 from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.capabilities import ClientFeatures
 from tilewright_server.compiled_cards import issue_evidence
+from tilewright_server.document_issues import compiled_issues_now, document_issues
 from tilewright_server.issue_groups import grouped
 from tilewright_server.kernel_facts import CompiledFacts, KernelFactStore, LineMessage, ProfileFacts
 from tilewright_server.last_good import HeldKernel
@@ -49,7 +50,8 @@ class Known:
 def all_diagnostics(snapshot: Snapshot, analysis: Analysis, known: Known) -> list[types.Diagnostic]:
     """Everything to underline in a document, both tiers, one for each cause in a kernel."""
     facts = known.facts
-    issues = [*analysis.issues, *(issue for each in known.held for issue in held_issues(each))]
+    document = document_issues(facts, snapshot, analysis)
+    issues = [*document.told, *(issue for each in known.held for issue in held_issues(each))]
     found = [
         issue_diagnostic(snapshot, issue, known.settings, known.client)
         for issue in _shown(issues, known.client)
@@ -61,8 +63,8 @@ def all_diagnostics(snapshot: Snapshot, analysis: Analysis, known: Known) -> lis
         if snapshot.holds(notice.range.line)
     ]
     found += skipped_kernels(snapshot, analysis)
-    for each in facts.all_compiled(analysis, snapshot):
-        for issue in _shown(shown_issues(analysis, each), known.client):
+    for each, compiled_issues in document.compiled:
+        for issue in _shown(compiled_issues, known.client):
             found.append(compiled_diagnostic(snapshot, issue, each, known.settings, known.client))
     for kept in known.held:
         found += _held_compiled(snapshot, kept, known)
@@ -112,7 +114,7 @@ def _held_compiled(
     facts = known.facts.compiled(held.analysis, snapshot, held.kernel.name)
     if facts is None:
         return
-    before = [i for one in shown_issues(held.analysis, facts) for i in _moved(held, one)]
+    before = [i for one in compiled_issues_now(held.analysis, facts) for i in _moved(held, one)]
     for issue in _shown(before, known.client):
         made = compiled_diagnostic(snapshot, issue, facts, known.settings, known.client)
         made.message += f"\n{STALE}"
@@ -132,18 +134,6 @@ def compiled_diagnostic(
     if facts.origin == "inferred" and issue.level is not IssueLevel.HINT:
         made.severity = types.DiagnosticSeverity.Information
     return made
-
-
-def shown_issues(analysis: Analysis, facts: CompiledFacts) -> tuple[Issue, ...]:
-    """A kernel's compiled issues in the text as it is now, without the ignored ones."""
-    issues = facts.issues_in(analysis.module)
-    return visible_issues(analysis.module, issues, analysis.silenced)
-
-
-def every_issue(facts: KernelFactStore, snapshot: Snapshot, analysis: Analysis) -> list[Issue]:
-    """What the text shows, and then what its compiled code shows."""
-    known = facts.all_compiled(analysis, snapshot)
-    return [*analysis.issues, *(issue for each in known for issue in shown_issues(analysis, each))]
 
 
 def issue_diagnostic(

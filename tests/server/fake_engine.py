@@ -188,6 +188,9 @@ def compiled(kernel: Any, targets: list[str], text: str) -> dict[str, Any]:
         report = {"target": {"backend": backend, "arch": arch}, "kernel": kernel.name}
         figures = {"registers": 128, "spill_bytes": 0, "shared_bytes": 212992, "lines": lines}
         made = {"launch": launch, "ok": True, "toolchain": "triton 3.9.0", "details": {"warps": 8}}
+        if "refuse" in text:
+            said = {"text": "unsupported operand", "line": line, "column": 4}
+            made |= {"ok": False, "messages": [said]}
         reports.append({**report, **figures, **made})
     issue = {
         "id": "unvectorized_access",
@@ -202,6 +205,8 @@ def compiled(kernel: Any, targets: list[str], text: str) -> dict[str, Any]:
             "configuration": "BLOCK=32",
         },
     }
+    if "refuse" in text:
+        issue |= {"id": "does_not_compile", "stage": "correctness", "severity": 5}
     return {
         "name": kernel.name,
         "line": kernel.range.line,

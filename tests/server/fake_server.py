@@ -66,6 +66,10 @@ def analyze(module: Module, context: AnalysisContext) -> tuple[Issue, ...]:
                 place = module.index.range_of(node)
                 text = "exp may overflow."
                 issues.append(Issue("odd_exp", Stage.CORRECTNESS, 4, text, kernel.name, place))
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+                place, text = module.index.range_of(node), "Triton takes no power."
+                found = ("unsupported_syntax", Stage.CORRECTNESS, 5, text, kernel.name, place)
+                issues.append(Issue(*found))
     return tuple(issues)
 
 

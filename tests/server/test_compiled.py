@@ -199,6 +199,36 @@ async def test_what_an_assumed_launch_shows_is_a_remark(talk: Conversation) -> N
     assert (await talk.lenses())[0].endswith("(assumed launch)")
 
 
+async def test_what_the_compiler_refuses_confirms_the_text(talk: Conversation) -> None:
+    """One diagnostic in place of two, as severe as the text has it."""
+    await talk.begin(compiled=ON_OPEN)
+    talk.open(text=_with_a_power("refuse assumed"))
+    await until(lambda: any("Confirmed" in d.message for d in _powers(talk)))
+    (shown,) = [d for d in talk.client.diagnostics[talk.uri] if d.range.start.line == ISSUE_LINE]
+    assert (shown.code, shown.severity) == ("unsupported_syntax", types.DiagnosticSeverity.Error)
+    assert shown.message.endswith(" Confirmed: triton 3.9.0 for cuda:90: unsupported operand.")
+    assert " Confirmed: " in (await talk.hover(ISSUE_LINE, shown.range.start.character) or "")
+
+
+async def test_what_compiles_after_all_is_a_hint(talk: Conversation) -> None:
+    await talk.begin(compiled=ON_OPEN)
+    talk.open(text=_with_a_power("ponder"))
+    await until(lambda: _powers(talk))
+    assert [d.severity for d in _powers(talk)] == [types.DiagnosticSeverity.Error]
+    hint = types.DiagnosticSeverity.Hint
+    await until(lambda: [d.severity for d in _powers(talk)] == [hint])
+    assert _powers(talk)[0].message.endswith("But it compiled: triton 3.9.0 for cuda:90.")
+
+
+def _with_a_power(engine: str) -> str:
+    return KERNEL.format(engine=engine).replace("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK)**2.0")
+
+
+def _powers(talk: Conversation) -> list[types.Diagnostic]:
+    shown = talk.client.diagnostics.get(talk.uri) or ()
+    return [d for d in shown if d.code == "unsupported_syntax"]
+
+
 async def test_lines_that_end_as_on_windows_are_the_same_lines(talk: Conversation) -> None:
     await talk.begin(compiled=ON_OPEN)
     talk.open(text=KERNEL.format(engine="nothing").replace("\n", "\r\n"))

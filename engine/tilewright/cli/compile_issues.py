@@ -14,12 +14,11 @@ from tilewright.checking.present import as_json, as_lines
 from tilewright.cli.compile_options import launches_of
 from tilewright.cli.inputs import target_of
 from tilewright.cli.output import ERR, OUT, working
-from tilewright.compiled.claims import settled
+from tilewright.compiled.claims import reports_of, settled
 from tilewright.compiled.issues import compiled_issues
 from tilewright.compiled.model import REFUSED
 from tilewright.errors import InputError, TilewrightError
 from tilewright.inspection.variants import Launches, by_reason
-from tilewright.knowledge.api import Version
 from tilewright.source import parse_module
 from tilewright.source.model import Language, Module
 from tilewright.targets.compilation import compile_many
@@ -83,14 +82,9 @@ def with_compiled(
     except TilewrightError as error:
         ERR.print(f"{path}: not compiled: {_without_place(error, path)}")
         return checked
-    alike = [each for each in reports if _is_of(checked.context.triton_version, each)]
+    alike = reports_of(checked.context.triton_version, reports)
     told, more = settled(module, checked.issues, found, alike, launches.inferred)
     return replace(checked, issues=tuple(told)).with_issues(more, rules)
-
-
-def _is_of(version: Version | None, report: CompileReport) -> bool:
-    """Whether the Triton that compiled is the one that the text was checked for."""
-    return version is None or report.toolchain.startswith("triton {}.{}.".format(*version))
 
 
 def has_triton_kernels(checked: Checked, path: Path, done: str) -> bool:

@@ -7,6 +7,7 @@ from tilewright.analysis.detectors.constexpr_branches import branches_of
 from tilewright.analysis.model import Issue
 from tilewright.compiled.model import REFUSED
 from tilewright.figures import enumerated
+from tilewright.knowledge.api import Version
 from tilewright.knowledge.model import HINT
 from tilewright.source.model import Module
 from tilewright.targets.model import CompileReport
@@ -20,6 +21,12 @@ CLAIMS = frozenset(
     )
 )
 """Issues that say that a kernel does not compile."""
+
+
+def reports_of(version: Version | None, reports: Iterable[CompileReport]) -> list[CompileReport]:
+    """The reports of the Triton that a text was checked for; all where none was named."""
+    wanted = "" if version is None else "triton {}.{}.".format(*version)
+    return [report for report in reports if report.toolchain.startswith(wanted)]
 
 
 def settled(

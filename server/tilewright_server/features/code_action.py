@@ -15,7 +15,8 @@ from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.capabilities import FIX_ALL_KIND
-from tilewright_server.diagnostics import SOURCE, every_issue
+from tilewright_server.diagnostics import SOURCE
+from tilewright_server.document_issues import document_issues
 from tilewright_server.features.code_action_resolve import (
     EditData,
     EditKind,
@@ -217,7 +218,7 @@ async def ignores(
     """Ways to say that an issue does not apply; none of them is preferred."""
     place = snapshot.from_lsp(params.range)
     found: dict[str, types.CodeAction] = {}
-    for issue in every_issue(server.facts, snapshot, analysis):
+    for issue in document_issues(server.facts, snapshot, analysis).every():
         if not issue.range.overlaps(place) or server.engine.issue_type(issue.id) is None:
             continue
         inside = kernel_of(analysis.module, issue) is not None

@@ -12,7 +12,7 @@ from tilewright.rewrites.model import Numerics, Refusal, Rewrite
 from tilewright_server import wording
 from tilewright_server.analysis_cache import Analysis
 from tilewright_server.capabilities import FIX_ALL_KIND
-from tilewright_server.diagnostics import every_issue
+from tilewright_server.document_issues import document_issues
 from tilewright_server.edits import Evidence, document_edits, labelled
 from tilewright_server.ignoring import Scope, ignoring
 from tilewright_server.server import TilewrightServer
@@ -114,7 +114,7 @@ async def _plan(
         return await _fix_all(server, snapshot, analysis)
     if data.kind is EditKind.FIX_KIND:
         return await _fix_all(server, snapshot, analysis, data.issue)
-    issue = _find(every_issue(server.facts, snapshot, analysis), data)
+    issue = _find(document_issues(server.facts, snapshot, analysis).every(), data)
     if issue is None:
         return Refusal(_MOVED_ON)
     if data.kind is EditKind.IGNORE:

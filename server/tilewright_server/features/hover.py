@@ -12,7 +12,7 @@ from tilewright_server.analysis_cache import Analysis
 from tilewright_server.cards import Card
 from tilewright_server.certificate_cards import certificate_card
 from tilewright_server.compiled_cards import line_card
-from tilewright_server.diagnostics import every_issue
+from tilewright_server.document_issues import document_issues
 from tilewright_server.features.language import language_card
 from tilewright_server.fix_preconditions import lacking_launch
 from tilewright_server.jobs.manager import JobKind
@@ -34,7 +34,7 @@ async def hover(server: TilewrightServer, params: types.HoverParams) -> types.Ho
         kernel, place = named
         cards += await _kernel_cards(server, snapshot, analysis, kernel)
         shown.append(place)
-    for issue in every_issue(server.facts, snapshot, analysis):
+    for issue in document_issues(server.facts, snapshot, analysis).every():
         if issue.range.contains(line, column):
             cards.append(_issue_card(server, snapshot, analysis, issue))
             shown.append(issue.range)
