@@ -8,6 +8,7 @@ from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
 _CLASSES = ("vocab", "logit", "classes")
+_HEADS = ("head_dim", "headdim", "head_size", "d_head", "dhead", "dim_head", "dim_per_head")
 _LONG = (
     *("tile", "multi_block", "multiblock", "multi_pass", "multipass"),
     *("split", "large", "long", "chunk", "looped"),
@@ -119,13 +120,27 @@ def is_capped_vocabulary(
 
 def is_over_classes(module: Module, kernel: Kernel, loop: Loop, base: str | None) -> bool:
     """Whether a loop goes over a vocabulary or the like, by the names of what it reads."""
-    if loop.bounds is None:
-        return False
-    names = {str(v.detail) for v in walk(loop.bounds[1]) if v.op == "param"} | {base or ""}
+    spelled = _spelled(module, kernel, _extents(loop) | {base or ""})
+    return any(word in spelled for word in _CLASSES)
+
+
+def is_over_a_head(module: Module, kernel: Kernel, loop: Loop) -> bool:
+    """Whether a loop goes over one head of attention: so few elements that a cache has them."""
+    spelled = _spelled(module, kernel, _extents(loop))
+    return any(word in spelled for word in _HEADS)
+
+
+def _extents(loop: Loop) -> set[str]:
+    """The parameters that say how far a loop goes."""
+    ends = walk(loop.bounds[1]) if loop.bounds is not None else ()
+    return {str(v.detail) for v in ends if v.op == "param"}
+
+
+def _spelled(module: Module, kernel: Kernel, names: set[str]) -> str:
+    """Parameters and what launches give for them, as one text in small letters."""
     launches = module.launches_of(kernel.name)
     given = [x.arguments[n] for x in launches for n in names if n in x.arguments]
-    spelled = " ".join((*names, *map(ast.unparse, given))).lower()
-    return any(word in spelled for word in _CLASSES)
+    return " ".join((*names, *map(ast.unparse, given))).lower()
 
 
 def _is_capped(node: ast.expr) -> bool:

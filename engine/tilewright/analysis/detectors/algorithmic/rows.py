@@ -8,6 +8,7 @@ from tilewright.analysis.detectors.algorithmic.dispatch import (
     fits_block_to_loop,
     is_capped_vocabulary,
     is_for_long_rows,
+    is_over_a_head,
     is_over_classes,
 )
 from tilewright.analysis.detectors.common import (
@@ -44,8 +45,9 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
             ]
             if not repeats:
                 continue
-            first, again = repeats[0][0], repeats[0][1]
-            reading = {a.loops[-1] for pair in repeats for a in pair}
+            passes = {one.base: _passes(flow, group, one, tiles) for one, _ in repeats}
+            first, again = max(repeats, key=lambda pair: len(passes[pair[0].base]))
+            reading = passes[first.base]
             if _exceeds_a_block(context, kernel, group[0]) or is_for_long_rows(module, kernel):
                 continue
             if _has_branch_for_one_block(kernel, group[0]):
@@ -55,6 +57,7 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
             is_short = _fits_a_block(module, context, kernel, group[0])
             is_short = is_short and not is_over_classes(module, kernel, group[0], first.base)
             is_short = is_short and not _is_folded(module, kernel, group[0])
+            is_short = is_short and not is_over_a_head(module, kernel, group[0])
             needs = "a row that fits one block needs one pass"
             yield Finding(
                 module.index.range_of(again.node),
@@ -152,6 +155,17 @@ def _reloads(
                 continue
             if not may_overwrite(module, kernel, flow, {two.base}, one.order, two.order):
                 yield one, two
+
+
+def _passes(flow: Flow, group: list[Loop], first: Access, tiles: Tiles) -> set[int]:
+    """The loops of a group that load the row of a load in one of them."""
+    own = first.loops[-1]
+    return {
+        loop.number
+        for loop in group
+        for load in _row_loads(flow, loop, tiles)
+        if load.base == first.base and same_form(first.pointer, load.pointer, {own: loop.number})
+    }
 
 
 def _row_loads(flow: Flow, loop: Loop, tiles: Tiles) -> Iterator[Access]:
