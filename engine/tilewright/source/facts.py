@@ -11,6 +11,7 @@ from tilewright.source.tree import Piece
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 _LAUNCHING = frozenset(("run", "warmup"))
+_BINDS = re.compile(r":=|\S.*\bfor\b|\blambda\s+(?!meta\b)", re.IGNORECASE)
 _LAUNCH = re.compile(r"\](?:\s|\\)*\(|\.\s*(?:run|warmup)\s*\(")
 
 
@@ -246,15 +247,47 @@ def bindings_of(piece: Piece, function: Function) -> Bindings:
     pending: list[ast.stmt] = [function.node]
     while pending:
         statement = pending.pop()
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            for parameter in _parameters(statement.args):
-                given[parameter.arg] = (*given.get(parameter.arg, ()), None)
-        elif isinstance(statement, ast.Assign):
-            for name, value in _bound(statement):
-                given[name] = (*given.get(name, ()), value)
+        for name, value in _bound_by(statement):
+            given[name] = (*given.get(name, ()), value)
         pending.extend(blocks(statement))
+    if any(map(_BINDS.search, piece.texts)):
+        for name in _bound_in_expressions(function.node):
+            given[name] = (*given.get(name, ()), None)
     piece.memo[key] = given
     return given
+
+
+def _bound_by(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
+    """What a statement itself gives names, without those in it."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield from ((parameter.arg, None) for parameter in _parameters(statement.args))
+        case ast.Assign():
+            yield from _bound(statement)
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, value
+        case ast.For(target=target) | ast.AsyncFor(target=target):
+            yield from _targets(target)
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            for item in items:
+                yield from _targets(item.optional_vars)
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from ((one.asname or one.name.partition(".")[0], None) for one in names)
+
+
+def _targets(target: ast.expr | None) -> Iterator[tuple[str, None]]:
+    parts = () if target is None else ast.walk(target)
+    return ((part.id, None) for part in parts if isinstance(part, ast.Name))
+
+
+def _bound_in_expressions(function: ast.FunctionDef) -> Iterator[str]:
+    """Names that expressions bind: ``:=``, comprehensions and the parameters of a ``lambda``."""
+    for node in ast.walk(function):
+        match node:
+            case ast.NamedExpr(target=target) | ast.comprehension(target=target):
+                yield from (name for name, _ in _targets(target))
+            case ast.Lambda(args=args):
+                yield from (parameter.arg for parameter in _parameters(args))
 
 
 def _parameters(args: ast.arguments) -> Iterator[ast.arg]:

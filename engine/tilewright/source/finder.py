@@ -388,8 +388,8 @@ class Finder:
 
     def _scope(self, kernels: tuple[Kernel, ...]) -> Scope:
         by_name = {kernel.name: kernel for kernel in reversed(kernels)}
-        own = {name: frozenset((name,)) for name in by_name}
-        own.update({a: own[k.name] for k in by_name.values() for a in k.aliases})
+        own = {name: frozenset((name,)) for name in by_name.keys() - self._imported(kernels)}
+        own.update({a: frozenset((k.name,)) for k in by_name.values() for a in k.aliases})
         constants = self._environment.constants
         bound = {name: (value,) for name, value in constants.items() if name not in own}
         top = {**own, **meanings(bound, own)}
@@ -399,6 +399,21 @@ class Finder:
         redefined = frozenset(name for name, times in count.items() if times > 1)
         attributed = attribute_meanings(attributes, top)
         return Scope(by_name, self._names, top, attributed, tables, redefined)
+
+    def _imported(self, kernels: tuple[Kernel, ...]) -> set[str]:
+        """The kernels whose names an import at module level may have taken in the end.
+
+        It stands behind the kernel, or one of the two under a condition that the other is not.
+        """
+        last = {kernel.name: kernel.node for kernel in kernels}
+        return {
+            name
+            for part in self._facts
+            for rank, statement in part.imports
+            for alias in (statement.names if rank < 2 else ())
+            if (name := alias.asname or alias.name.partition(".")[0]) in last
+            and (last[name].col_offset or last[name].lineno < statement.lineno)
+        }
 
 
 def _outer_text(piece: Piece, kernels: frozenset[ast.FunctionDef]) -> tuple[str, str | None]:
