@@ -10,19 +10,15 @@ from tilewright.analysis.detectors.common import (
     triton_kernels,
     tuned_launches,
 )
-from tilewright.analysis.detectors.correctness.grids import (
-    divisor_number,
-    program_blocks,
-    rounded_up,
-)
 from tilewright.analysis.detectors.correctness.tuning import tuned_at
 from tilewright.analysis.detectors.host_code.block_layouts import lays_out_data
 from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.detectors.varying_sizes import is_count_of_a_batch
-from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import ONE, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.knowledge.model import POSSIBLE
 from tilewright.source.constants import ORDER
 from tilewright.source.host import resolve
 from tilewright.source.model import Autotune, Config, Kernel, Launch, Module
@@ -291,95 +287,45 @@ def _parameters(value: Value) -> set[str]:
     return {str(v.detail) for v in walk(value) if v.op == "param"}
 
 
-@kernel_detector("grid_ignores_tuned_block", triton_kernels)
-def grid_ignores_tuned_block(module: Module, kernel: Kernel, flow: Flow) -> Reports:
-    """A grid fixed before the tuner chose the block that programs are counted in."""
-    blocks = _varying(kernel.autotune) & _program_blocks(flow)
-    if not blocks:
-        return
-    for launch in tuned_launches(module, kernel):
-        # A launch that passes the block as well raises an error before the tuner runs.
-        missed = blocks - _covered(module, kernel, flow, launch) - launch.arguments.keys()
-        if missed and launch.is_complete and _ignores_meta(module, launch):
-            names = ", ".join(sorted(missed))
-            text = (
-                f"The grid does not follow {names}, which the autotuner varies: with a "
-                "smaller block part of the output is never written, and looks faster."
-            )
-            yield launch.grid, text
-
-
-def _covered(module: Module, kernel: Kernel, flow: Flow, launch: Launch) -> set[str]:
-    """Blocks of which a launch counts programs by a number that none of them is below."""
-    configs = (kernel.autotune.configs if kernel.autotune else None) or ()
-    of_axis = program_blocks(flow)
-    others = _varying(kernel.autotune) - set(of_axis.values())
-    found = set()
-    for axis, call, arguments in rounded_up(module, launch):
-        counted = divisor_number(module, launch, call.args[1], arguments, Numbers({}))
-        for name in {of_axis[axis]} if axis in of_axis else others:
-            sizes = [config.values.get(name) for config in configs]
-            if counted and all(isinstance(s, int) and counted <= s for s in sizes):
-                found.add(name)
-    return found
-
-
-def _varying(autotune: Autotune | None) -> set[str]:
-    """Parameters to which configurations give at least two values."""
-    values: dict[str, set[object]] = {}
-    for config in (autotune.configs if autotune else None) or ():
-        for name, value in config.values.items():
-            values.setdefault(name, set()).add(value)
-    return {name for name, found in values.items() if len(found - {None}) > 1}
-
-
-def _program_blocks(flow: Flow) -> set[str]:
-    """Constexprs B of tiles ``pid * B + arange(0, B)``, where the grid alone counts the tiles."""
-    if any(True for _ in flow.calls(TL + "num_programs")):
-        return set()
-    found = set()
-    for value in set(flow.values.values()):
-        if not value.is_binary("Add"):
-            continue
-        for one, two in (value.operands, value.operands[::-1]):
-            if two.op != "arange" or not one.is_binary("Mult") or one.varies:
-                continue
-            block = two.operands[1]
-            sides = set(one.operands) - {block}
-            counts = any(v.op == "program_id" for side in sides for v in walk(side))
-            if block.op == "param" and len(sides) == 1 and counts:
-                found.add(str(block.detail))
-    return found
-
-
-def _ignores_meta(module: Module, launch: Launch) -> bool:
-    """Whether the grid is a tuple, or a lambda that does not look at its argument."""
-    grid = resolve(module, launch, launch.grid)
-    if isinstance(grid, ast.Lambda):
-        names = {a.arg for a in grid.args.args}
-        return not any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(grid.body))
-    return isinstance(grid, ast.Tuple | ast.List) and not any(
-        isinstance(n, ast.Lambda) or _is_best(module, launch, n) for n in ast.walk(grid)
-    )
-
-
-def _is_best(module: Module, launch: Launch, node: ast.AST) -> bool:
-    """Whether it is the configuration that the tuner has chosen before."""
-    given = resolve(module, launch, node) if isinstance(node, ast.Name) else node
-    return isinstance(given, ast.Attribute) and given.attr == "best_config"
-
-
-@kernel_detector("autotune_missing_reset", triton_kernels)
-def autotune_missing_reset(module: Module, kernel: Kernel, flow: Flow) -> Reports:
+@detector("autotune_missing_reset")
+def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Atomics into a buffer that every trial of the autotuner adds to."""
-    autotune = kernel.autotune
-    if autotune is None or autotune.reset_to_zero is None or autotune.restore_value is None:
-        return
-    if autotune.configs is not None and len(autotune.configs) < 2:
-        return
-    if _has_hook(module, kernel):
-        return
-    safe = {*autotune.reset_to_zero, *autotune.restore_value}
+    for kernel, flow in triton_kernels(module):
+        if kernel.autotune is None or _may_reset(module, kernel, kernel.autotune):
+            continue
+        waits = _waited_for(kernel, flow)
+        for access in _added_by_trials(module, kernel, flow, kernel.autotune):
+            # Later trials do not wait; what they read, an earlier one may have written rightly.
+            is_count = access.base in waits
+            yield Finding(
+                module.index.range_of(access.node),
+                f"The autotuner runs the kernel many times, and each run adds to {access.base}: "
+                + (
+                    "only the first one waits, without reset_to_zero."
+                    if is_count
+                    else "the first result is wrong without reset_to_zero."
+                ),
+                kernel.name,
+                severity=POSSIBLE if is_count else None,
+                related=(Related("tuned here", tuned_at(module, kernel)),),
+            )
+
+
+def _may_reset(module: Module, kernel: Kernel, autotune: Autotune) -> bool:
+    """Whether a trial may begin with buffers as the first did, or there is but one."""
+    if autotune.reset_to_zero is None or autotune.restore_value is None:
+        return True
+    is_alone = autotune.configs is not None and len(autotune.configs) < 2
+    return is_alone or _has_hook(module, kernel)
+
+
+def _added_by_trials(
+    module: Module, kernel: Kernel, flow: Flow, autotune: Autotune
+) -> Iterator[Access]:
+    """The first addition to each buffer that nothing puts back."""
+    safe = {*(autotune.reset_to_zero or ()), *(autotune.restore_value or ())}
+    sets = (TL + "atomic_xchg", TL + "atomic_cas")
+    safe |= {a.base for a in flow.writes if module.names.is_call(a.node, *sets) and a.base}
     for access in flow.writes:
         if access.kind != "atomic" or access.base is None or access.base in safe:
             continue
@@ -388,11 +334,14 @@ def autotune_missing_reset(module: Module, kernel: Kernel, flow: Flow) -> Report
         is_added = module.names.is_call(access.node, TL + "atomic_add")
         if is_added and is_compiled(kernel, access.node, autotune.configs):
             safe.add(access.base)
-            text = (
-                f"The autotuner runs the kernel many times, and each run adds to "
-                f"{access.base}: the first result is wrong without reset_to_zero."
-            )
-            yield access.node, text, (Related("tuned here", tuned_at(module, kernel)),)
+            yield access
+
+
+def _waited_for(kernel: Kernel, flow: Flow) -> set[str | None]:
+    """The buffers that a ``while`` asks again and again: counts of programs that have come by."""
+    tests = (loop.test for loop in nodes_like(kernel.node, ast.While))
+    asked = {id(node) for test in tests for node in ast.walk(test)}
+    return {access.base for access in flow.accesses if id(access.node) in asked}
 
 
 def _tunes_on_copies(module: Module, kernel: Kernel, parameter: str) -> bool:

@@ -10,9 +10,9 @@ from tilewright.analysis.intervals import Numbers, number_of
 from tilewright.analysis.values import Flow, Value, walk
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import resolve
-from tilewright.source.model import Kernel, Launch, Module
+from tilewright.source.model import Autotune, Kernel, Launch, Module
 
-_CDIV = ("triton.cdiv", "triton.language.cdiv")
+CDIV = ("triton.cdiv", "triton.language.cdiv")
 
 
 @kernel_detector("grid_block_mismatch", triton_kernels)
@@ -30,7 +30,7 @@ def grid_block_mismatch(module: Module, kernel: Kernel, flow: Flow) -> Reports:
             taken = None if block is None else numbers.parameters.get(block)
             if counted is None or taken is None or taken < 1 or counted <= taken:
                 continue
-            if id(divisor) in reported:
+            if id(divisor) in reported or _is_of_tuner(module, kernel, launch, block):
                 continue
             if _takes_several(flow, axis, counted // taken, numbers):
                 continue
@@ -40,6 +40,37 @@ def grid_block_mismatch(module: Module, kernel: Kernel, flow: Flow) -> Reports:
                 f"program takes {block}={taken}: the rest is never computed."
             )
             yield divisor, text
+
+
+def _is_of_tuner(module: Module, kernel: Kernel, launch: Launch, block: str | None) -> bool:
+    """Whether ``grid_ignores_tuned_block`` is about the same."""
+    return block in varied_blocks(kernel.autotune) and ignores_meta(module, launch)
+
+
+def varied_blocks(autotune: Autotune | None) -> set[str]:
+    """Parameters to which configurations give at least two values."""
+    values: dict[str, set[object]] = {}
+    for config in (autotune.configs if autotune else None) or ():
+        for name, value in config.values.items():
+            values.setdefault(name, set()).add(value)
+    return {name for name, found in values.items() if len(found - {None}) > 1}
+
+
+def ignores_meta(module: Module, launch: Launch) -> bool:
+    """Whether the grid is a tuple, or a lambda that does not look at its argument."""
+    grid = resolve(module, launch, launch.grid)
+    if isinstance(grid, ast.Lambda):
+        names = {a.arg for a in grid.args.args}
+        return not any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(grid.body))
+    return isinstance(grid, ast.Tuple | ast.List) and not any(
+        isinstance(n, ast.Lambda) or _is_best(module, launch, n) for n in ast.walk(grid)
+    )
+
+
+def _is_best(module: Module, launch: Launch, node: ast.AST) -> bool:
+    """Whether it is the configuration that the tuner has chosen before."""
+    given = resolve(module, launch, node) if isinstance(node, ast.Name) else node
+    return isinstance(given, ast.Attribute) and given.attr == "best_config"
 
 
 def _takes_several(flow: Flow, axis: int, times: int, numbers: Numbers) -> bool:
@@ -118,11 +149,7 @@ def rounded_up(module: Module, launch: Launch) -> Iterator[tuple[int, ast.Call, 
         if isinstance(given, ast.Starred):
             return
         part = resolve(module, launch, given)
-        if (
-            isinstance(part, ast.Call)
-            and module.names.is_call(part, *_CDIV)
-            and len(part.args) == 2
-        ):
+        if isinstance(part, ast.Call) and module.names.is_call(part, *CDIV) and len(part.args) == 2:
             yield axis, part, arguments
 
 

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tilewright.analysis.detectors.autotuning import is_compiled
-from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.common import TL, source_numbers, triton_kernels
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.detectors.sizes import elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
+from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Access, Flow, walk
 from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import resolve
@@ -17,6 +19,7 @@ _WAITS = (TL + "atomic_cas", TL + "atomic_xchg", TL + "atomic_add")
 _WITHOUT_BARRIER = ((3, 2), (3, 9))
 """The first version that puts none before an atomic behind a loop of atomic_cas, and the first that
 does again."""
+_WARP = 32
 _RELEASES = (TL + "atomic_xchg", TL + "atomic_cas", TL + "atomic_add")
 
 
@@ -41,6 +44,8 @@ def _released(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
         if release is None or store is None or is_one_warp(module, kernel):
             continue
         if kernel.autotune and not is_compiled(kernel, release.node, kernel.autotune.configs):
+            continue
+        if _fits_a_warp(module, kernel, store):
             continue
         yield Finding(
             module.index.range_of(release.node),
@@ -100,6 +105,13 @@ def _is_one_place(store: Access) -> bool:
     """Whether it stores a single value, which the thread that releases the lock does itself."""
     parts = list(walk(store.pointer))
     return all(v.op in ("param", "const", "program_id", "binary", "cast") for v in parts)
+
+
+def _fits_a_warp(module: Module, kernel: Kernel, store: Access) -> bool:
+    """Whether the threads that store are of the first warp, as the one that releases the lock."""
+    shape = tiles_of(module, kernel).facts_of(store.pointer).shape
+    counts = [elements_of(shape, numbers) for _, numbers in source_numbers(module, kernel)]
+    return bool(counts) and all(count is not None and count <= _WARP for count in counts)
 
 
 def is_one_warp(module: Module, kernel: Kernel) -> bool:
