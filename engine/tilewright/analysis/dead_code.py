@@ -12,6 +12,7 @@ from tilewright.source.node_memo import per_node, per_text
 from tilewright.source.parse import module_constants
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_EXITS = ("exit", "quit", "sys.exit", "os._exit", "os.abort")
 _Truths = Mapping[str, bool | None]
 """Names with whether they are true; None for one that is no constant."""
 
@@ -58,6 +59,9 @@ def _offsets(statement: ast.stmt, outer: _Truths) -> frozenset[int]:
             for dead in _dead(function.body, truths):
                 found.update(range(dead.lineno, (dead.end_lineno or dead.lineno) + 1))
             found |= _dead_arms(function, truths)
+    if isinstance(statement, ast.If):
+        for dead in _dead([statement], outer):
+            found.update(range(dead.lineno, (dead.end_lineno or dead.lineno) + 1))
     return frozenset(line - statement.lineno for line in found)
 
 
@@ -110,21 +114,31 @@ def _dead(body: list[ast.stmt], truths: _Truths) -> Iterator[ast.stmt]:
         if is_left:
             yield statement
             continue
-        is_left = isinstance(statement, _LEAVES)
+        is_left = _leaves(statement)
         blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
         if isinstance(statement, ast.If):
             truth = _truth(statement.test, truths)
             if truth is not None:
                 yield from blocks[truth]
                 # What the chosen branch leaves, the rest of the block leaves.
-                is_left = _leaves(blocks[not truth])
+                is_left = any(map(_leaves, blocks[not truth]))
                 blocks[truth] = []
         for block in blocks:
             yield from _dead(block, truths)
 
 
-def _leaves(body: list[ast.stmt]) -> bool:
-    return any(isinstance(statement, _LEAVES) for statement in body)
+def _leaves(statement: ast.stmt) -> bool:
+    """Whether nothing behind a statement runs, whatever the values are."""
+    match statement:
+        case ast.Assert(test=test):
+            return isinstance(test, ast.Constant) and not test.value
+        case ast.Expr(value=ast.Call(func=function)):
+            return ast.unparse(function) in _EXITS
+        case ast.If(body=body, orelse=orelse):
+            return any(map(_leaves, body)) and any(map(_leaves, orelse))
+        case ast.While(test=ast.Constant(value=value), body=body) if value:
+            return not any(isinstance(n, ast.Break) for part in body for n in ast.walk(part))
+    return isinstance(statement, _LEAVES)
 
 
 def _truth(test: ast.expr, truths: _Truths) -> bool | None:
