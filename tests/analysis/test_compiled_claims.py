@@ -1,4 +1,4 @@
-"""What issues say of the installed compilers: lanes without a value, barriers before atomics."""
+"""What issues say of the installed compilers: lanes without a value, barriers, removed loops."""
 
 import re
 from pathlib import Path
@@ -22,6 +22,31 @@ def released(x_ptr, y_ptr, n, B: tl.constexpr):
     at = tl.arange(0, B)
     tl.store(x_ptr + at, tl.load(x_ptr + at, mask=at < n) + 1.0, mask=at < n)
     tl.atomic_xchg(y_ptr, 0.0)
+
+@triton.jit
+def waits_plainly(x_ptr, y_ptr, n, B: tl.constexpr):
+    while tl.load(x_ptr, cache_modifier=".cv") < 1:
+        pass
+    tl.store(y_ptr, 1.0)
+
+@triton.jit
+def waits_by_a_name(x_ptr, y_ptr, n, B: tl.constexpr):
+    flag = tl.load(x_ptr)
+    while flag < 1:
+        flag = tl.load(x_ptr)
+    tl.store(y_ptr, 1.0)
+
+@triton.jit
+def waits_by_an_atomic(x_ptr, y_ptr, n, B: tl.constexpr):
+    while tl.atomic_add(x_ptr, 0) < 1:
+        pass
+    tl.store(y_ptr, 1.0)
+
+@triton.jit
+def waits_volatile(x_ptr, y_ptr, n, B: tl.constexpr):
+    while tl.load(x_ptr, volatile=True) < 1:
+        pass
+    tl.store(y_ptr, 1.0)
 """
 
 
@@ -55,3 +80,19 @@ def test_nvidia_gets_a_barrier_between_a_store_and_an_atomic(tmp_path: Path) -> 
     before, atomic, _ = behind.partition("atom.global")
     assert atomic
     assert "bar.sync" in before
+
+
+@pytest.mark.parametrize("chip", [("cuda", 90, 32), ("hip", "gfx942", 64)], ids=["nvidia", "amd"])
+@pytest.mark.parametrize(
+    ("name", "loops"),
+    [
+        ("waits_plainly", 0),
+        ("waits_by_a_name", 0),
+        ("waits_by_an_atomic", 1),
+        ("waits_volatile", 1),
+    ],
+)
+def test_a_wait_without_effect_is_removed(
+    tmp_path: Path, chip: tuple[str, object, int], name: str, loops: int
+) -> None:
+    assert _assembly(tmp_path, name, *chip, "ttir").count("scf.while") == loops

@@ -2,6 +2,7 @@
 
 import ast
 
+from tilewright.analysis.detectors.correctness.waits import plain_waits
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.rewrites.calls import imports, local_name
@@ -191,6 +192,24 @@ def call_host_cdiv(module: Module, issue: Issue, context: AnalysisContext) -> st
         raise RefusedError("only tl.cdiv has a counterpart in triton, and it has to be imported")
     patch = Patch(module)
     patch.replace(found[0].func, local_name(module, "triton.cdiv"))
+    return patch.apply()
+
+
+@rewrite("wait_on_load", "Ask by an atomic", Numerics.EXACT)
+def wait_by_atomic(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    """``tl.atomic_add(pointer, 0)`` for the load that a loop waits on."""
+    kernel = kernel_named(module, issue)
+    loops = [node for node in ast.walk(kernel.node) if isinstance(node, ast.While)]
+    loads = [load for loop in loops for load in plain_waits(module, kernel, loop)]
+    found = at_issue(module, issue, loads)
+    if not found:
+        raise RefusedError("the load was not found")
+    load = found[0]
+    if len(load.args) != 1 or any(keyword.arg == "mask" for keyword in load.keywords):
+        raise RefusedError("a load with a mask has no counterpart")
+    patch = Patch(module)
+    atomic = local_name(module, "triton.language.atomic_add")
+    patch.replace(load, f"{atomic}({patch.source(load.args[0])}, 0)")
     return patch.apply()
 
 
