@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
-from tilewright.python_syntax import descendants
+from tilewright.python_syntax import descendants, dotted_text
 from tilewright.source.model import Module
 from tilewright.source.node_memo import per_node, per_text
 from tilewright.source.parse import module_constants
@@ -133,7 +133,7 @@ def _leaves(statement: ast.stmt) -> bool:
         case ast.Assert(test=test):
             return isinstance(test, ast.Constant) and not test.value
         case ast.Expr(value=ast.Call(func=function)):
-            return ast.unparse(function) in _EXITS
+            return dotted_text(function) in _EXITS
         case ast.If(body=body, orelse=orelse):
             return any(map(_leaves, body)) and any(map(_leaves, orelse))
         case ast.While(test=ast.Constant(value=value), body=body) if value:

@@ -3,9 +3,9 @@
 What goes wrong at some sizes only is less certain where no captured launch shows the sizes: callers
 may exclude them outside of the file. In a kernel that nothing mentions, in a file that launches
 others, what is slow or hangs on a launch is advice, and other faults are no more than possible, as
-the kernel may be left over. A kernel that does not compile, or writes nothing, is not slow; of one
-that reads an undefined name nothing is said of which program stores where. Statements that never
-run have no issues.
+the kernel may be left over. A kernel that does not compile, or writes nothing, is not slow, and
+what would go wrong in its runs is advice until it compiles; of one that reads an undefined name
+nothing is said of which program stores where. Statements that never run have no issues.
 """
 
 import ast
@@ -36,6 +36,8 @@ _ON_CPU = "set_active_to_cpu"
 _GENERATOR = "[[[cog"
 """Marks places of a file that a generator fills in: names are set there, and nothing compiles."""
 OF_LAUNCHES = DEPENDS_ON_LAUNCH | _OF_TUNER
+_OF_RUNS = OF_LAUNCHES | _OF_THREADS | {"grid_block_mismatch", "grid_ignores_tuned_block"}
+"""What goes wrong in a run: a kernel that does not compile has none."""
 
 
 def with_severities(
@@ -132,6 +134,8 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
         is_refusal = issue.id in _NOT_IN_PYTHON and (is_run_in_python or is_for_fork)
         is_refusal = is_refusal or (issue.id in _REFUSALS and issue.kernel in read)
         is_of_threads = has_other_threads and (is_slow or issue.id in _OF_THREADS)
+        is_later = issue.kernel in refused and issue.id in _OF_RUNS
+        is_refusal = is_refusal or is_later
         if is_refusal or is_of_threads or (is_slow and issue.kernel in without_work):
             found.add(id(issue))
     return frozenset(found)

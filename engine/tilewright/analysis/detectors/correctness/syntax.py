@@ -3,9 +3,11 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.call_forms import refused_calls
+from tilewright.analysis.detectors.correctness.host_api import host_uses
 from tilewright.analysis.detectors.correctness.language import (
     is_for_a_fork,
     names_with_source,
@@ -104,6 +106,9 @@ def _refused(
     yield from (_Refused(call, what) for call, what in refused_calls(module, kernel))
     yield from _of_tensors(module, kernel, flow, context)
     outside = _signature(kernel.node)
+    tiles = tiles_of(module, kernel, context)
+    host = host_uses(module, kernel, flow, tiles, partial(_is_tensor, tiles))
+    yield from (_Refused(node, what) for node, what in host if id(node) not in outside)
     for node in nodes_of(kernel.node):
         if node is kernel.node or id(node) in outside:
             continue

@@ -63,6 +63,7 @@ def _mismatches(
             if extent.kind == "shape" and extent.tensor == tensor:
                 pairs.setdefault((tensor, extent.axis), set()).add(stride.axis)
                 is_other = stride.is_along(extent) is False
+                is_other = is_other and not _drops_extent(module, launch, stride)
                 if is_other and not _asserts_equal(module, launch, walk.bounds):
                     found.append((walk, stride, extent))
     for walk, stride, extent in found:
@@ -76,6 +77,20 @@ def _mismatches(
                 kernel.name,
                 related=(Related("walked here", module.index.range_of(walk.access.node)),),
             )
+
+
+def _drops_extent(module: Module, launch: Launch, stride: Size) -> bool:
+    """Whether the host takes a tensor to be square: ``b, n, _ = x.shape`` drops this axis."""
+    host = host_of(module, launch)
+    for statement in nodes_like(host, ast.Assign) if host is not None else ():
+        match statement:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=names)],
+                value=ast.Attribute(value=ast.Name(id=tensor), attr="shape"),
+            ) if tensor == stride.tensor and -len(names) <= stride.axis < len(names):
+                name = names[stride.axis]
+                return isinstance(name, ast.Name) and name.id.startswith("_")
+    return False
 
 
 def _asserts_equal(module: Module, launch: Launch, bounds: tuple[str, ...]) -> bool:
