@@ -37,6 +37,8 @@ def host_uses(
         name = module.names.resolve(function) or ""
         if _is_of_package(name):
             yield call, f"function of {name.partition('.')[0]} ({ast.unparse(function)})"
+        elif name.startswith("math.") and isinstance(function, ast.Name):
+            yield call, f"{function.id} without its module (write {name})"
         elif name.startswith("math.") or name in _OF_NUMBERS:
             given = filter(None, map(flow.values.get, call.args))
             if any(is_tensor(value) or _is_argument(module, kernel, value) for value in given):

@@ -21,7 +21,7 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
 from tilewright.knowledge.model import ADVICE
-from tilewright.python_syntax import descendants
+from tilewright.python_syntax import descendants, dotted_text
 from tilewright.source.model import Kernel, Module
 from tilewright.source.node_memo import per_node, per_text
 
@@ -198,7 +198,13 @@ def _outside_body(function: ast.FunctionDef) -> frozenset[int]:
     parts += [function.returns] if function.returns is not None else []
     parts += [n.annotation for n in nodes_like(function, ast.AnnAssign)]
     parts += nodes_like(function, ast.Raise)
+    calls = nodes_like(function, ast.Call)
+    parts += [part for call in calls if _is_static_assert(call) for part in call.args[1:]]
     return frozenset(id(node) for part in parts for node in descendants(part))
+
+
+def _is_static_assert(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "static_assert"
 
 
 @detector("global_not_constexpr")
@@ -219,6 +225,8 @@ def global_not_constexpr(module: Module, context: AnalysisContext) -> Iterator[F
 def _plain_finding(module: Module, kernel: Kernel, node: ast.Name, bound: ast.stmt) -> Finding:
     if isinstance(bound, ast.FunctionDef):
         what = f"{node.id} is a Python function and no @triton.jit function"
+    elif isinstance(bound, ast.ClassDef):
+        what = f"{node.id} is a Python class, whose members are no tl.constexpr"
     else:
         what = f"{node.id} is a Python variable of the module and no tl.constexpr"
     first = _ANNOTATED_UNTIL if isinstance(bound, ast.AnnAssign) else _REFUSED_FROM
@@ -267,11 +275,17 @@ def _plainly_bound(statement: ast.stmt) -> str | None:
     match statement:
         case ast.FunctionDef(decorator_list=[]):
             return statement.name
+        case ast.ClassDef(decorator_list=[], keywords=[], bases=bases) if all(map(_is_enum, bases)):
+            return statement.name
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_plain(value):
             return name
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if _is_plain(value):
             return name
     return None
+
+
+def _is_enum(base: ast.expr) -> bool:
+    return (dotted_text(base) or "").rpartition(".")[2] in ("Enum", "IntEnum", "object")
 
 
 def _is_plain(value: ast.expr) -> bool:
@@ -281,6 +295,8 @@ def _is_plain(value: ast.expr) -> bool:
             return value.value is not None
         case ast.List() | ast.Dict() | ast.Set() | ast.ListComp() | ast.DictComp() | ast.Compare():
             return True
+        case ast.Tuple():
+            return bool(value.elts) and all(map(_is_plain, value.elts))
         case ast.UnaryOp():
             return _is_plain(value.operand)
         case ast.BinOp():
