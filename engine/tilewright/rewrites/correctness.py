@@ -202,9 +202,9 @@ def wait_by_atomic(module: Module, issue: Issue, context: AnalysisContext) -> st
     loops = [node for node in ast.walk(kernel.node) if isinstance(node, ast.While)]
     loads = [load for loop in loops for load in plain_waits(module, kernel, loop)]
     found = at_issue(module, issue, loads)
-    if not found:
+    load = next((load for load in loads if load in found), None)
+    if load is None:
         raise RefusedError("the load was not found")
-    load = found[0]
     if len(load.args) != 1 or any(keyword.arg == "mask" for keyword in load.keywords):
         raise RefusedError("a load with a mask has no counterpart")
     patch = Patch(module)

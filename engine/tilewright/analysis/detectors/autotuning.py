@@ -18,7 +18,7 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import ONE, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
-from tilewright.knowledge.model import POSSIBLE
+from tilewright.knowledge.model import ADVICE
 from tilewright.source.constants import ORDER
 from tilewright.source.host import resolve
 from tilewright.source.model import Autotune, Config, Kernel, Launch, Module
@@ -306,7 +306,7 @@ def autotune_missing_reset(module: Module, context: AnalysisContext) -> Iterator
                     else "the first result is wrong without reset_to_zero."
                 ),
                 kernel.name,
-                severity=POSSIBLE if is_count else None,
+                severity=ADVICE if is_count else None,
                 related=(Related("tuned here", tuned_at(module, kernel)),),
             )
 

@@ -13,7 +13,7 @@ from tilewright.analysis.detectors.correctness.grids import (
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.values import Flow, walk
-from tilewright.knowledge.model import POSSIBLE
+from tilewright.knowledge.model import ADVICE
 from tilewright.python_syntax import parameter_defaults
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import host_of, last_assigned, resolve
@@ -27,8 +27,7 @@ _KEEPS_DIVISORS = ("min", "max", "int", "ceil")
 def grid_ignores_tuned_block(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A grid fixed before the tuner chose the block that programs are counted in.
 
-    It is only possible that programs are missing where the file does not say by which number the
-    grid divides.
+    It is advice where the file does not say by which number the grid divides.
     """
     for kernel, flow in triton_kernels(module):
         blocks = sorted(varied_blocks(kernel.autotune) & _program_blocks(flow))
@@ -45,7 +44,7 @@ def grid_ignores_tuned_block(module: Module, context: AnalysisContext) -> Iterat
                     f"The grid does not follow {', '.join(missed)}, which the autotuner varies: "
                     "with a smaller block part of the output is never written, and looks faster.",
                     kernel.name,
-                    severity=None if any(found.values()) else POSSIBLE,
+                    severity=None if any(found.values()) else ADVICE,
                 )
 
 
