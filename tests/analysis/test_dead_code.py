@@ -70,3 +70,26 @@ def test_a_name_that_may_hold_something_else(module: str, parameter: str, local:
 def test_what_follows_a_chosen_branch_that_leaves() -> None:
     text = "def host(x):\n    if True:\n        return first(x)\n    second(x)\n"
     assert _dead(text) == {"second"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "leaves"),
+    [
+        ("assert False, 'not yet'", True),
+        ("sys.exit(1)", True),
+        ("while True:\n        first(x)", True),
+        ("while True:\n        first(x)\n        break", False),
+        ("if x:\n        return first(x)\n    else:\n        raise ValueError(x)", True),
+        ("if x:\n        return first(x)", False),
+        ("assert x, 'not yet'", False),
+        ("sys.stdout.write(x)", False),
+    ],
+)
+def test_what_follows_a_statement_that_leaves(statement: str, leaves: bool) -> None:
+    text = f"def host(x):\n    {statement}\n    second(x)\n"
+    assert _dead(text) == ({"second"} if leaves else set())
+
+
+def test_what_a_constant_rules_out_at_module_level() -> None:
+    module = parse_module("if False:\n    first()\nelse:\n    second()\n")
+    assert [is_dead(module, line) for line in (2, 4)] == [True, False]

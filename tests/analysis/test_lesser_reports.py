@@ -576,3 +576,191 @@ def add(x_ptr, y_ptr, lock_ptr, n, B: tl.constexpr):
 """
     found = analyze(parse_module(text), AnalysisContext(triton_version=version))
     assert [i.severity for i in found if i.id == "lock_without_barrier"] == [severity]
+
+
+_TUNED = """
+import torch
+import triton
+import triton.language as tl
+
+CONFIGS = [triton.Config({{"BLOCK": 128}}), triton.Config({{"BLOCK": 256}})]
+
+@triton.autotune(configs=CONFIGS, key=["n"])
+@triton.jit
+def doubled(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+def double(x, block, least=128, most=256):
+    y = torch.empty_like(x)
+    rows, columns = x.shape
+    grid = ({grid},)
+    doubled[grid](x, y, x.numel())
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("grid", "severities"),
+    [
+        ("triton.cdiv(x.numel(), 256)", [5]),
+        ("(x.numel() + 255) // 256", [5]),
+        ("triton.cdiv(x.numel(), most)", [5]),
+        ("triton.cdiv(x.numel(), block)", [2]),
+        ("64", [2]),
+        ("counted(x)", [2]),
+        ("triton.cdiv(x.numel(), 128)", []),
+        ("(x.numel() + 127) // 128", []),
+        ("-(-x.numel() // 128)", []),
+        ("max(1, rows * triton.cdiv(columns, 64))", []),
+        ("triton.cdiv(x.numel(), least)", []),
+        ("rows * columns", []),
+        ("x.numel()", []),
+    ],
+)
+def test_a_grid_of_tuned_blocks_is_as_certain_as_its_divisor(
+    grid: str, severities: list[int]
+) -> None:
+    found = analyze(parse_module(_TUNED.format(grid=grid)), _CONTEXT)
+    assert [i.severity for i in found if i.id == "grid_ignores_tuned_block"] == severities
+    assert not any(i.id == "grid_block_mismatch" for i in found), "one fault is one report"
+
+
+_COUNTED = """
+import triton
+import triton.language as tl
+
+CONFIGS = [triton.Config({{}}, num_warps=4), triton.Config({{}}, num_warps=8)]
+
+@triton.autotune(configs=CONFIGS, key=["n"])
+@triton.jit
+def counted(x_ptr, count_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(count_ptr, 1)
+    {then}
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "severities"),
+    [
+        ("pass", [5]),
+        ("while tl.atomic_add(count_ptr, 0) < 4:\n        pass", [2]),
+        ("tl.atomic_xchg(count_ptr, 0)", []),
+    ],
+)
+def test_a_count_that_programs_wait_for_is_no_result(then: str, severities: list[int]) -> None:
+    found = analyze(parse_module(_COUNTED.format(then=then)), _CONTEXT)
+    assert [i.severity for i in found if i.id == "autotune_missing_reset"] == severities
+
+
+@pytest.mark.parametrize(("line", "severity"), [("x = x * 2.0", 5), ("x = x**2.0", 2)])
+def test_what_goes_wrong_in_runs_waits_for_a_kernel_that_compiles(line: str, severity: int) -> None:
+    text = _COUNTED.format(then="x = tl.load(x_ptr + at, mask=at < n)\n    " + line)
+    found = analyze(parse_module(text), _CONTEXT)
+    assert [i.severity for i in found if i.id == "autotune_missing_reset"] == [severity]
+
+
+@pytest.mark.parametrize(("block", "severities"), [(32, []), (64, [5])])
+def test_a_lock_needs_no_barrier_where_the_releasing_warp_stores(
+    block: int, severities: list[int]
+) -> None:
+    text = f"""
+import triton
+import triton.language as tl
+
+@triton.jit
+def add(x_ptr, y_ptr, lock_ptr, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    x = tl.load(x_ptr + tl.program_id(0) * n + at, mask=at < n, other=0.0)
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    tl.store(y_ptr + at, x + tl.load(y_ptr + at, mask=at < n), mask=at < n)
+    tl.atomic_xchg(lock_ptr, 0)
+
+def run(x, y, lock):
+    add[(x.shape[0],)](x, y, lock, x.shape[1], B={block})
+"""
+    found = analyze(parse_module(text), _CONTEXT)
+    assert [i.severity for i in found if i.id == "lock_without_barrier"] == severities
+
+
+@pytest.mark.parametrize(("extent", "severity"), [("columns", 4), ("head_dim", 2)])
+def test_two_passes_over_a_head_are_advice(extent: str, severity: int) -> None:
+    text = f"""
+import triton
+import triton.language as tl
+
+@triton.jit
+def normalized(x_ptr, y_ptr, {extent}, B: tl.constexpr):
+    row = tl.program_id(0) * {extent}
+    total = 0.0
+    for start in range(0, {extent}, B):
+        at = start + tl.arange(0, B)
+        x = tl.load(x_ptr + row + at, mask=at < {extent}, other=0.0)
+        total += tl.sum(x * x)
+    for start in range(0, {extent}, B):
+        at = start + tl.arange(0, B)
+        x = tl.load(x_ptr + row + at, mask=at < {extent}, other=0.0)
+        tl.store(y_ptr + row + at, x / total, mask=at < {extent})
+
+def normalize(x, y):
+    {extent} = x.shape[1]
+    block = triton.next_power_of_2({extent})
+    normalized[(x.shape[0],)](x, y, {extent}, B=block)
+"""
+    found = analyze(parse_module(text), _CONTEXT)
+    assert [i.severity for i in found if i.id == "multi_pass_row"] == [severity]
+
+
+@pytest.mark.parametrize(("last", "is_reported"), [("_", False), ("columns", True)])
+def test_an_extent_that_the_host_drops_is_that_of_a_square(last: str, is_reported: bool) -> None:
+    text = f"""
+import triton
+import triton.language as tl
+
+@triton.jit
+def copied(x_ptr, y_ptr, n, stride_b, stride_i, stride_j, B: tl.constexpr):
+    columns = tl.arange(0, B)
+    places = tl.program_id(0) * stride_b + tl.program_id(1) * stride_i + columns * stride_j
+    tl.store(y_ptr + places, tl.load(x_ptr + places, mask=columns < n), mask=columns < n)
+
+def copy(x, y):
+    batches, n, {last} = x.shape
+    block = triton.next_power_of_2(n)
+    grid = (batches, 8)
+    copied[grid](x, y, n, x.stride(0), x.stride(1), x.stride(2), B=block)
+"""
+    found = {issue.id for issue in analyze(parse_module(text), _CONTEXT)}
+    assert ("walked_axis_mismatch" in found) is is_reported
+
+
+@pytest.mark.parametrize(
+    ("read", "severity"),
+    [
+        ("y = missing(x)", 5),
+        ("y = missing(x) if n else x", 3),
+        ("y = x if missing(x) else n", 5),
+        ("y = n and missing(x)", 3),
+        ("if n:\n        y = missing(x)", 3),
+        ("if missing(x):\n        y = n", 5),
+        ("y = missing(x) if n else missing(n)\n    y = missing(y)", 5),
+        ("try:\n        y = n\n    except ValueError:\n        y = missing(x)", 3),
+    ],
+)
+def test_a_name_that_only_some_calls_read_is_possibly_undefined(read: str, severity: int) -> None:
+    text = f"""
+import triton
+import triton.language as tl
+
+@triton.jit
+def filled(x_ptr, B: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, B), 0.0)
+
+def fill(x, n=None):
+    {read}
+    filled[(1,)](x, B=16)
+"""
+    found = analyze(parse_module(text), _CONTEXT)
+    assert [i.severity for i in found if i.id == "undefined_name"] == [severity]

@@ -141,3 +141,12 @@ def test_another_file_may_call_a_private_function(project: Path) -> None:
     text = "from package import steps\n\ndef run(x):\n    steps._launch(x)\n"
     (project / "package" / "other.py").write_text(text)
     assert _severities(project, [project]) == [5]
+
+
+@pytest.mark.parametrize(("fused", "severity"), [("False", 2), ("True", 5), ("asked()", 5)])
+def test_a_call_that_a_constant_rules_out_is_no_use(
+    project: Path, fused: str, severity: int
+) -> None:
+    called = f"\nFUSED = {fused}\n\ndef host(x):\n    if FUSED and x.is_cuda:\n        _launch(x)\n"
+    (project / "package" / "steps.py").write_text(_STEPS + _PRIVATE + called)
+    assert _severities(project, [project]) == [severity]

@@ -97,10 +97,30 @@ def test_a_kernel_that_is_defined_twice_is_not_certain() -> None:
         "def run(x):\n    k.run(x)",
         "def run(x):\n    subprocess.run(['k'])",
         "@triton.jit\ndef inner(x):\n    k[(1,)](x)",
+        "def run(x):\n    for k in load():\n        k[(1,)](x)",
+        "def run(x):\n    with load() as k:\n        k[(1,)](x)",
+        "def run(x):\n    return [k[(1,)](x) for k in load()]",
+        "def run(x):\n    return lambda k: k[(1,)](x)",
+        "def run(x):\n    if (k := load()) is not None:\n        k[(1,)](x)",
+        "def run(x):\n    from elsewhere import k\n    k[(1,)](x)",
+        "def run(x):\n    k[(1,)](x)\nfrom elsewhere import k",
+        "try:\n    import elsewhere.kernel as k\nexcept ImportError:\n    pass\nk[(1,)](x)",
     ],
 )
 def test_what_may_be_something_else_is_no_launch(text: str) -> None:
     assert launches(text) == ()
+
+
+def test_a_kernel_takes_the_name_of_an_import_above_it() -> None:
+    module = parse_module(f"from elsewhere import k\n{HEAD}k[(1,)](x, 4, B=8)")
+    (launch,) = module.launches
+    assert launch.kernel == "k"
+
+
+def test_a_kernel_that_stands_in_for_an_import_is_not_launched_for_sure() -> None:
+    fallback = "try:\n    from elsewhere import f\nexcept ImportError:\n"
+    kernel = "    @triton.jit\n    def f(x): pass\n"
+    assert launches(f"{fallback}{kernel}f[(1,)](x)") == ()
 
 
 def test_a_warm_up_compiles_only() -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard
 
+from tilewright.analysis.dead_code import is_dead
 from tilewright.analysis.model import Issue
 from tilewright.analysis.severities import mentions, users_of
 from tilewright.checking.checked import Checked
@@ -73,7 +74,7 @@ def _ways_in(module: Module, kernel: str) -> frozenset[str] | None:
     kernels = {id(one.node) for one in module.kernels}
     hosts = [node for node in module.tree.body if id(node) not in kernels]
     while True:
-        users = [node for node in hosts if not found.isdisjoint(mentions(node))]
+        users = [node for node in hosts if _uses(module, node, found)]
         private = {node.name for node in users if _is_private(node)}
         if len(private) < len({id(node) for node in users}):
             return None
@@ -81,6 +82,18 @@ def _ways_in(module: Module, kernel: str) -> frozenset[str] | None:
             return frozenset(found)
         found |= private
         hosts = [node for node in hosts if getattr(node, "name", None) not in private]
+
+
+def _uses(module: Module, statement: ast.stmt, names: set[str]) -> bool:
+    """Whether a statement mentions one of some names where it may run."""
+    if names.isdisjoint(mentions(statement)):
+        return False
+    return any(
+        not is_dead(module, node.lineno)
+        for node in ast.walk(statement)
+        if (isinstance(node, ast.Name) and node.id in names)
+        or (isinstance(node, ast.Constant) and node.value in names)
+    )
 
 
 def _is_private(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:

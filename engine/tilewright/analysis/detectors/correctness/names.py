@@ -20,7 +20,7 @@ from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
-from tilewright.knowledge.model import ADVICE
+from tilewright.knowledge.model import ADVICE, POSSIBLE
 from tilewright.python_syntax import descendants, dotted_text
 from tilewright.source.model import Kernel, Module
 from tilewright.source.node_memo import per_node, per_text
@@ -78,9 +78,36 @@ def _undefined_in_python(module: Module) -> Iterator[Finding]:
                     f"{name} is defined neither in this function nor in this file: the call that "
                     f"comes to this line ends in a NameError.",
                     kernel,
-                    # Such a call fails in any case.
-                    severity=ADVICE if id(node) in _in_refusals(function) else None,
+                    severity=_severity(function, node),
                 )
+
+
+def _severity(function: ast.FunctionDef, node: ast.Name) -> int | None:
+    """Advice where a call is refused in any case, possible where only some calls read the name."""
+    if id(node) in _in_refusals(function):
+        return ADVICE
+    return POSSIBLE if node.id not in _always_read(function) else None
+
+
+@per_node
+def _always_read(function: ast.FunctionDef) -> frozenset[str]:
+    """The names that a function reads in no branch, of statements and of expressions."""
+    found: set[str] = set()
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test):
+                pending.append(test)
+            case ast.BoolOp(values=values):
+                pending.append(values[0])
+            case ast.Try(body=body, finalbody=last):
+                pending += [*body, *last]
+            case ast.Name(id=name, ctx=ast.Load()):
+                found.add(name)
+            case _:
+                pending.extend(ast.iter_child_nodes(node))
+    return frozenset(found)
 
 
 @per_node
