@@ -34,16 +34,6 @@ def drop_barrier(module: Module, kernel: Kernel) -> Iterator[Seeded]:
             yield Seeded("\n".join(lines[: number - 1] + lines[number:]), frozenset({number}))
 
 
-def wait_by_load(module: Module, kernel: Kernel) -> Iterator[Seeded]:
-    """Ask whether a lock is free by a load, in a loop that does nothing else."""
-    for loop in ast.walk(kernel.node):
-        if isinstance(loop, ast.While) and all(isinstance(s, ast.Pass) for s in loop.body):
-            for call in ast.walk(loop.test):
-                if isinstance(call, ast.Call) and _is_call(call, "atomic_cas", "atomic_add"):
-                    text = f"tl.load({ast.unparse(call.args[0])})"
-                    yield Seeded(_replaced(module, call, text), frozenset({call.lineno}))
-
-
 def forget_axis(module: Module, kernel: Kernel) -> Iterator[Seeded]:
     """Put 0 for the program id of an axis with several programs."""
     calls = [n for n in ast.walk(kernel.node) if _is_call(n, "program_id")]
@@ -233,7 +223,6 @@ def follow_by_softmax(module: Module, kernel: Kernel) -> Iterator[Seeded]:
 
 SEEDS: dict[str, Seed] = {
     "lock_without_barrier": drop_barrier,
-    "wait_on_load": wait_by_load,
     "grid_axis_unused": forget_axis,
     "exchanged_arguments": exchange_arguments,
     "columns_left_out": fix_block,

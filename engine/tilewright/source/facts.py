@@ -11,7 +11,7 @@ from tilewright.source.tree import Piece
 
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr)
 _LAUNCHING = frozenset(("run", "warmup"))
-_BINDS = re.compile(r":=|\S.*\bfor\b|\blambda\s+(?!meta\b)", re.IGNORECASE)
+_BINDS = re.compile(r":=|(?<=\S)\s+for\b|\blambda\s+(?!meta\b)", re.IGNORECASE)
 _LAUNCH = re.compile(r"\](?:\s|\\)*\(|\.\s*(?:run|warmup)\s*\(")
 
 
@@ -251,7 +251,7 @@ def bindings_of(piece: Piece, function: Function) -> Bindings:
             given[name] = (*given.get(name, ()), value)
         pending.extend(blocks(statement))
     if any(map(_BINDS.search, piece.texts)):
-        for name in _bound_in_expressions(function.node):
+        for name in set(_bound_in_expressions(function.node)):
             given[name] = (*given.get(name, ()), None)
     piece.memo[key] = given
     return given

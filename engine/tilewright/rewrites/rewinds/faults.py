@@ -16,6 +16,7 @@ from tilewright.source.host import host_of
 from tilewright.source.model import Kernel, Module
 
 _METHODS = ("is_contiguous", "numel")
+_ATOMICS = ("atomic_add", "atomic_cas", "atomic_xchg", "atomic_or")
 _BOUNDS = ("abs", "minimum", "maximum", "clamp", "where", "sigmoid")
 
 
@@ -77,6 +78,20 @@ def _barrier(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterat
     yield Rewound(patch.apply(), patch.new_line(patch.span(load.node)[0]), context)
 
 
+def _plain_wait(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[Rewound]:
+    """``while tl.load(lock) == 1: pass`` for a wait by an atomic."""
+    for loop in ast.walk(kernel.node):
+        if not isinstance(loop, ast.While) or not all(isinstance(s, ast.Pass) for s in loop.body):
+            continue
+        for call in ast.walk(loop.test):
+            if isinstance(call, ast.Call) and is_tl_call(module, call, *_ATOMICS):
+                patch = Patch(module)
+                prefix = patch.source(call.func).rpartition(".")[0]
+                dotted = f"{prefix}.load" if prefix else "load"
+                patch.replace(call, f"{dotted}({patch.source(call.args[0])})")
+                yield Rewound(patch.apply(), call.lineno, context)
+
+
 def _read_back(flow: Flow, barrier: ast.Call) -> Access | None:
     """The first load behind a barrier of a place among others that were stored before it."""
     if any(a.kind == "atomic" for a in flow.accesses):
@@ -126,6 +141,13 @@ def _is_kept_small(part: Value) -> bool:
 
 
 REWINDS = (
+    Rewind(
+        issue="wait_on_load",
+        name="rewind_wait_by_atomic",
+        rewrite="wait_by_atomic",
+        applies="Every atomic that a loop without a body asks, as a plain load of the same place.",
+        apply=_plain_wait,
+    ),
     Rewind(
         issue="method_not_called",
         name="rewind_call_method",
