@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
 from tilewright.analysis.detectors.correctness.call_forms import refused_calls
@@ -12,6 +13,7 @@ from tilewright.analysis.detectors.correctness.language import (
     is_for_a_fork,
     names_with_source,
 )
+from tilewright.analysis.detectors.correctness.operand_types import refused_operands
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
@@ -107,8 +109,12 @@ def _refused(
     yield from _of_tensors(module, kernel, flow, context)
     outside = _signature(kernel.node)
     tiles = tiles_of(module, kernel, context)
-    host = host_uses(module, kernel, flow, tiles, partial(_is_tensor, tiles))
-    yield from (_Refused(node, what) for node, what in host if id(node) not in outside)
+    is_tensor = partial(_is_tensor, tiles)
+    found = chain(
+        host_uses(module, kernel, flow, tiles, is_tensor),
+        refused_operands(module, kernel, flow, tiles, is_tensor),
+    )
+    yield from (_Refused(node, what) for node, what in found if id(node) not in outside)
     for node in nodes_of(kernel.node):
         if node is kernel.node or id(node) in outside:
             continue
