@@ -764,3 +764,34 @@ def fill(x, n=None):
 """
     found = analyze(parse_module(text), _CONTEXT)
     assert [i.severity for i in found if i.id == "undefined_name"] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("given", "severity"),
+    [
+        ("**options", 2),
+        ("CHECKED=False", 2),
+        ("CHECKED=True", 5),
+        ("CHECKED=x.is_cuda", 3),
+        ("**options, CHECKED=x.is_cuda", 3),
+    ],
+)
+def test_a_branch_that_launches_leave_out_is_advice(given: str, severity: int) -> None:
+    """A default holds where nothing outside of the kernels names the flag."""
+    text = f"""
+import triton
+import triton.language as tl
+
+@triton.jit
+def filled(x_ptr, n, CHECKED: tl.constexpr = False):
+    for i in range(n):
+        if CHECKED:
+            break
+        tl.store(x_ptr + i, 0.0)
+
+def fill(x):
+    options = {{"num_warps": 4}}
+    filled[(1,)](x, 8, {given})
+"""
+    found = analyze(parse_module(text), _CONTEXT)
+    assert [i.severity for i in found if i.id == "unsupported_syntax"] == [severity]

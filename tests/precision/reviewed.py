@@ -47,6 +47,10 @@ LISTS = (
     (FOLDER / "contest_repositories.yaml", "at first sight"),
     (FOLDER / "course_repositories.yaml", "at first sight"),
     (FOLDER / "paper_repositories.yaml", "at first sight"),
+    (FOLDER / "layer_repositories.yaml", "at first sight"),
+    (FOLDER / "module_repositories.yaml", "at first sight"),
+    (FOLDER / "bench_repositories.yaml", "at first sight"),
+    (FOLDER / "spare_repositories.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 

@@ -14,7 +14,10 @@ from dataclasses import replace
 
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
 from tilewright.analysis.dead_code import is_dead
-from tilewright.analysis.detectors.constexpr_branches import is_surely_compiled
+from tilewright.analysis.detectors.constexpr_branches import (
+    is_surely_compiled,
+    is_surely_left_out,
+)
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork, names_with_source
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
@@ -60,7 +63,7 @@ def with_severities(
     return [
         lessened(
             one,
-            is_for_others=id(one) in others,
+            is_for_others=id(one) in others or _is_left_out(module, one),
             is_unused=one.kernel in unused,
             is_captured=one.kernel in captured,
             is_certain=one.id not in _OF_COMPILER or _is_compiled(module, one),
@@ -81,6 +84,12 @@ def _is_compiled(module: Module, issue: Issue) -> bool:
     """Whether a launch is known to compile the line of an issue, as far as branches decide it."""
     kernel = module.kernel_at(issue.range.line)
     return kernel is None or is_surely_compiled(module, kernel, issue.range.line)
+
+
+def _is_left_out(module: Module, issue: Issue) -> bool:
+    """Whether an issue of the compiler is on a line that no launch of the file compiles."""
+    kernel = module.kernel_at(issue.range.line) if issue.id in _OF_COMPILER else None
+    return kernel is not None and is_surely_left_out(module, kernel, issue.range.line)
 
 
 def _is_dead(module: Module, issue: Issue) -> bool:

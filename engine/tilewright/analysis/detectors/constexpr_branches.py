@@ -1,6 +1,7 @@
 """Branches of a kernel that constants of its launches decide: others are not compiled."""
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,15 @@ def is_surely_compiled(module: Module, kernel: Kernel, line: int) -> bool:
     return not choices or any(
         all(_holds(module, launch, test, scope) is wanted for test, wanted in choices)
         for launch, scope in _scopes(module, kernel)
+    )
+
+
+def is_surely_left_out(module: Module, kernel: Kernel, line: int) -> bool:
+    """Whether each launch in the file is known to leave out a line, by constants it states."""
+    choices, scopes = list(_choices_around(module, kernel, line)), list(_scopes(module, kernel))
+    return bool(scopes) and all(
+        any(_holds(module, launch, test, scope) is (not wanted) for test, wanted in choices)
+        for launch, scope in scopes
     )
 
 
@@ -70,7 +80,8 @@ def _stated(module: Module, kernel: Kernel, launch: Launch) -> Iterator[tuple[st
     evaluator = Evaluator(constants_at(module, launch), {}, module.names)
     for parameter in kernel.parameters:
         node = launch.arguments.get(parameter.name)
-        if node is None and parameter.default is not None and launch.is_complete:
+        is_unstated = launch.is_complete or not _is_named_by_host(module, parameter.name)
+        if node is None and parameter.default is not None and is_unstated:
             node = ast.parse(parameter.default, mode="eval").body
         elif node is not None:
             node = resolve(module, launch, node)
@@ -79,6 +90,13 @@ def _stated(module: Module, kernel: Kernel, launch: Launch) -> Iterator[tuple[st
                 yield parameter.name, evaluator.value(node)
         except Undecidable:
             continue
+
+
+def _is_named_by_host(module: Module, name: str) -> bool:
+    """Whether a name occurs outside of the kernels themselves: some call may give it."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    own = {n for k in module.kernels for n in range(k.node.lineno, (k.node.end_lineno or 0) + 1)}
+    return any(n not in own and word.search(line) for n, line in enumerate(module.index.lines, 1))
 
 
 def _holds(module: Module, launch: Launch, test: ast.expr, scope: dict[str, Any]) -> bool | None:
