@@ -12,6 +12,12 @@ from tilewright.source.model import Kernel, Module
 _REDUCTIONS = {"max": "maximum", "min": "minimum", "sum": "", "argmax": "", "argmin": ""}
 """Functions of a tile and an axis, with those of two tiles that may be meant."""
 _OF_FLOATS = frozenset(("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos"))
+_ELEMENT_TYPES = frozenset(
+    (
+        *("float16", "float32", "float64", "bfloat16", "int1", "int8", "int16", "int32", "int64"),
+        *("uint8", "uint16", "uint32", "uint64"),
+    )
+)
 _OF_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _AXES = 3
 _DEEPEST = 20
@@ -28,15 +34,22 @@ def refused_operands(
     """
     typed = _Typed(flow, tiles)
     for call in nodes_like(kernel.node, ast.Call):
-        name = language_name(call.func, module.names)
-        if name is None and isinstance(call.func, ast.Name) and call.func.id == "range":
-            name = "range"
-        for what in () if name is None else _of_call(typed, call, name, is_tensor):
-            yield call, what
+        name = _function(module, call)
+        if name in _ELEMENT_TYPES:
+            yield call, f"call of tl.{name}, which is a type (write a literal, or cast by .to)"
+        elif name is not None:
+            yield from ((call, what) for what in _of_call(typed, call, name, is_tensor))
     for node in nodes_like(kernel.node, ast.BinOp):
         what = _of_operator(typed, node)
         if what is not None:
             yield node, what
+
+
+def _function(module: Module, call: ast.Call) -> str | None:
+    """The name of the language's function that is called, or ``range``."""
+    if isinstance(call.func, ast.Name) and call.func.id == "range":
+        return "range"
+    return language_name(call.func, module.names)
 
 
 class _Typed:
@@ -132,7 +145,7 @@ def _of_reduction(
     typed: _Typed, call: ast.Call, name: str, is_tensor: Callable[[Value], bool]
 ) -> Iterator[str]:
     named = [keyword.value for keyword in call.keywords if keyword.arg == "axis"]
-    given = (call.args[1:2] or named or [None])[0]
+    given = next(iter((*call.args[1:2], *named)), None)
     value = None if given is None else typed.value(given)
     if given is None or value is None:
         return
