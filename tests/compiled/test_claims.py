@@ -29,9 +29,9 @@ def first(x_ptr, y_ptr, n, IS_SHORT: tl.constexpr, BLOCK: tl.constexpr):
     {line}
     tl.store(y_ptr + offs, x, mask=offs < n)
 
-def run(x):
+def run(x, is_short):
     y = torch.empty_like(x)
-    first[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), IS_SHORT=False, BLOCK=1024)
+    first[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), IS_SHORT=is_short, BLOCK=1024)
     return y
 """
 _REFUSED = _KERNEL.format(line="x = x**2.0")
