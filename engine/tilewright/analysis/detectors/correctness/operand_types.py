@@ -104,7 +104,8 @@ class _Typed:
             return False
         is_literal = value.op == "const" and isinstance(value.detail, int)
         is_extent = value.op == "param" and value in self._extents
-        return is_literal or is_extent or value.is_binary("Mult", "FloorDiv")
+        is_repeated = any(operand.op == "tuple" for operand in value.operands)
+        return is_literal or is_extent or (value.is_binary("Mult", "FloorDiv") and not is_repeated)
 
 
 def _is_settled(value: Value, depth: int = 0) -> bool:
