@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from tilewright.analysis.detectors.correctness.language import language_name
 from tilewright.analysis.nodes import nodes_like
@@ -57,12 +58,12 @@ class _Typed:
 
     def __init__(self, flow: Flow, tiles: Tiles) -> None:
         self._flow, self._tiles = flow, tiles
-        self._extents = {
-            operand
-            for value in set(flow.values.values())
-            if value.op == "arange"
-            for operand in value.operands
-        }
+
+    @cached_property
+    def _extents(self) -> frozenset[Value]:
+        """What ``tl.arange`` ends at."""
+        aranges = (value for value in self._flow.values.values() if value.op == "arange")
+        return frozenset(operand for value in aranges for operand in value.operands)
 
     def value(self, node: ast.expr) -> Value | None:
         return self._flow.values.get(node)
