@@ -43,6 +43,19 @@ def scaled(x_ptr, w_ptr, y_ptr, n, B: tl.constexpr):
 def scale(x, w, y):
     scaled[(triton.cdiv(x.numel(), 128),)](x, w, y, x.numel(), B=128)
 """
+_LOCKED = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def add(x_ptr, y_ptr, lock_ptr, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    x = tl.load(x_ptr + tl.program_id(0) * n + at, mask=at < n, other=0.0)
+    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
+        pass
+    tl.store(y_ptr + at, x + tl.load(y_ptr + at, mask=at < n), mask=at < n)
+    tl.atomic_xchg(lock_ptr, 0)
+"""
 _CHECKED = """
 import triton
 import triton.language as tl
@@ -561,20 +574,7 @@ def run(x, y, out):
 def test_a_lock_is_advice_where_the_compiler_sets_a_barrier(
     version: tuple[int, int] | None, severity: int
 ) -> None:
-    text = """
-import triton
-import triton.language as tl
-
-@triton.jit
-def add(x_ptr, y_ptr, lock_ptr, n, B: tl.constexpr):
-    at = tl.arange(0, B)
-    x = tl.load(x_ptr + tl.program_id(0) * n + at, mask=at < n, other=0.0)
-    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
-        pass
-    tl.store(y_ptr + at, x + tl.load(y_ptr + at, mask=at < n), mask=at < n)
-    tl.atomic_xchg(lock_ptr, 0)
-"""
-    found = analyze(parse_module(text), AnalysisContext(triton_version=version))
+    found = analyze(parse_module(_LOCKED), AnalysisContext(triton_version=version))
     assert [i.severity for i in found if i.id == "lock_without_barrier"] == [severity]
 
 
@@ -666,22 +666,8 @@ def test_what_goes_wrong_in_runs_waits_for_a_kernel_that_compiles(line: str, sev
 def test_a_lock_needs_no_barrier_where_the_releasing_warp_stores(
     block: int, severities: list[int]
 ) -> None:
-    text = f"""
-import triton
-import triton.language as tl
-
-@triton.jit
-def add(x_ptr, y_ptr, lock_ptr, n, B: tl.constexpr):
-    at = tl.arange(0, B)
-    x = tl.load(x_ptr + tl.program_id(0) * n + at, mask=at < n, other=0.0)
-    while tl.atomic_cas(lock_ptr, 0, 1) == 1:
-        pass
-    tl.store(y_ptr + at, x + tl.load(y_ptr + at, mask=at < n), mask=at < n)
-    tl.atomic_xchg(lock_ptr, 0)
-
-def run(x, y, lock):
-    add[(x.shape[0],)](x, y, lock, x.shape[1], B={block})
-"""
+    launch = f"add[(x.shape[0],)](x, y, lock, x.shape[1], B={block})"
+    text = f"{_LOCKED}\ndef run(x, y, lock):\n    {launch}\n"
     found = analyze(parse_module(text), _CONTEXT)
     assert [i.severity for i in found if i.id == "lock_without_barrier"] == severities
 

@@ -14,7 +14,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.values import Flow, walk
 from tilewright.knowledge.model import ADVICE
-from tilewright.python_syntax import parameter_defaults
+from tilewright.python_syntax import dotted_text, parameter_defaults
 from tilewright.source.constants import Evaluator, Undecidable
 from tilewright.source.host import host_of, last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
@@ -100,17 +100,10 @@ def _terms(node: ast.expr) -> tuple[ast.expr, ...]:
             found = (left, right)
         case ast.UnaryOp(operand=operand):
             found = (operand,)
-        case ast.Call(func=function, args=args) if _name_of(function) in _KEEPS_DIVISORS:
-            found = tuple(args)
+        case ast.Call(func=function, args=args):
+            name = (dotted_text(function) or "").rpartition(".")[2]
+            found = tuple(args) if name in _KEEPS_DIVISORS else ()
     return tuple(term for term in found if not isinstance(term, ast.Constant))
-
-
-def _name_of(function: ast.expr) -> str:
-    """The last part of a function's name: ``ceil`` of ``math.ceil``."""
-    match function:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""
 
 
 def _is_shape(node: ast.expr) -> bool:

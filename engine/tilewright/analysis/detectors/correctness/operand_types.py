@@ -22,12 +22,11 @@ _ELEMENT_TYPES = frozenset(
 _OF_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _AXES = 3
 _DEEPEST = 20
-_Found = Iterator[tuple[ast.expr, str]]
 
 
 def refused_operands(
     module: Module, kernel: Kernel, flow: Flow, tiles: Tiles, is_tensor: Callable[[Value], bool]
-) -> _Found:
+) -> Iterator[tuple[ast.expr, str]]:
     """Calls and operators whose operands are surely not what they take.
 
     Args:
