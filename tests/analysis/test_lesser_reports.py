@@ -574,7 +574,8 @@ def run(x, y, out):
 def test_a_lock_is_advice_where_the_compiler_sets_a_barrier(
     version: tuple[int, int] | None, severity: int
 ) -> None:
-    found = analyze(parse_module(_LOCKED), AnalysisContext(triton_version=version))
+    launch = "def run(x, y, lock):\n    add[(x.shape[0],)](x, y, lock, x.shape[1], B=64)\n"
+    found = analyze(parse_module(f"{_LOCKED}\n{launch}"), AnalysisContext(triton_version=version))
     assert [i.severity for i in found if i.id == "lock_without_barrier"] == [severity]
 
 
@@ -662,12 +663,12 @@ def test_what_goes_wrong_in_runs_waits_for_a_kernel_that_compiles(line: str, sev
     assert [i.severity for i in found if i.id == "autotune_missing_reset"] == [severity]
 
 
-@pytest.mark.parametrize(("block", "severities"), [(32, []), (64, [5])])
+@pytest.mark.parametrize(("block", "severities"), [("32", []), ("64", [5]), ("block", [2])])
 def test_a_lock_needs_no_barrier_where_the_releasing_warp_stores(
-    block: int, severities: list[int]
+    block: str, severities: list[int]
 ) -> None:
     launch = f"add[(x.shape[0],)](x, y, lock, x.shape[1], B={block})"
-    text = f"{_LOCKED}\ndef run(x, y, lock):\n    {launch}\n"
+    text = f"{_LOCKED}\ndef run(x, y, lock, block):\n    {launch}\n"
     found = analyze(parse_module(text), _CONTEXT)
     assert [i.severity for i in found if i.id == "lock_without_barrier"] == severities
 

@@ -1,6 +1,7 @@
 """Statements of a function that never run, by the text of its file alone."""
 
 import ast
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -22,12 +23,12 @@ def is_dead(module: Module, line: int) -> bool:
 
     A name is a constant if the function, or else the module, sets it once, to one.
     """
-    around = [s for s in module.named_statements.body if s.lineno <= line <= (s.end_lineno or 0)]
-    return any(
-        line - statement.lineno in _dead_offsets(statement)
-        or line - statement.lineno in _dead_of_module(module, statement)
-        for statement in around
-    )
+    body = module.named_statements.body
+    place = bisect_right(body, line, key=lambda statement: statement.lineno) - 1
+    if place < 0 or line > (body[place].end_lineno or 0):
+        return False
+    statement, offset = body[place], line - body[place].lineno
+    return offset in _dead_offsets(statement) or offset in _dead_of_module(module, statement)
 
 
 def _dead_of_module(module: Module, statement: ast.stmt) -> frozenset[int]:

@@ -14,10 +14,7 @@ from dataclasses import replace
 
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
 from tilewright.analysis.dead_code import is_dead
-from tilewright.analysis.detectors.constexpr_branches import (
-    is_surely_compiled,
-    is_surely_left_out,
-)
+from tilewright.analysis.detectors.constexpr_branches import is_compiled
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork, names_with_source
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
@@ -63,10 +60,10 @@ def with_severities(
     return [
         lessened(
             one,
-            is_for_others=id(one) in others or _is_left_out(module, one),
+            is_for_others=id(one) in others,
             is_unused=one.kernel in unused,
             is_captured=one.kernel in captured,
-            is_certain=one.id not in _OF_COMPILER or _is_compiled(module, one),
+            compiled=_is_compiled(module, one),
         )
         for one in kept
     ]
@@ -74,22 +71,20 @@ def with_severities(
 
 def _unused(module: Module, kernels: Iterable[str]) -> set[str]:
     """Those of some kernels that nothing in a file launches or mentions outside of kernels."""
-    users = {name: users_of(module, name) for name in kernels}
+    asked = (name for name in kernels if not module.has_launches(name))
+    users = {name: users_of(module, name) for name in asked}
     unlaunched = {name for name, by in users.items() if not any(map(module.has_launches, by))}
     hosts = host_names(module) if unlaunched else frozenset[str]()
     return {name for name in unlaunched if users[name].isdisjoint(hosts)}
 
 
-def _is_compiled(module: Module, issue: Issue) -> bool:
-    """Whether a launch is known to compile the line of an issue, as far as branches decide it."""
-    kernel = module.kernel_at(issue.range.line)
-    return kernel is None or is_surely_compiled(module, kernel, issue.range.line)
+def _is_compiled(module: Module, issue: Issue) -> bool | None:
+    """Whether a launch compiles the line of what the compiler refuses; False if each leaves it out.
 
-
-def _is_left_out(module: Module, issue: Issue) -> bool:
-    """Whether an issue of the compiler is on a line that no launch of the file compiles."""
+    Of other issues it is not asked.
+    """
     kernel = module.kernel_at(issue.range.line) if issue.id in _OF_COMPILER else None
-    return kernel is not None and is_surely_left_out(module, kernel, issue.range.line)
+    return kernel is None or is_compiled(module, kernel, issue.range.line)
 
 
 def _is_dead(module: Module, issue: Issue) -> bool:
@@ -136,10 +131,10 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
     is_for_fork, read = is_for_a_fork(module), names_with_source(module)
     has_other_threads = is_for_fork or module.lookup.says(_ON_CPU)
     refused = {i.kernel for i in issues if i.id in _REFUSALS and i.severity > POSSIBLE} - {None}
-    found = set()
+    kinds, found = taxonomy(), set()
     without_work = _without_work(module, issues) | refused
     for issue in issues:
-        is_slow = not taxonomy()[issue.id].is_fault
+        is_slow = not kinds[issue.id].is_fault
         is_refusal = issue.id in _NOT_IN_PYTHON and (is_run_in_python or is_for_fork)
         is_refusal = is_refusal or (issue.id in _REFUSALS and issue.kernel in read)
         is_of_threads = has_other_threads and (is_slow or issue.id in _OF_THREADS)
@@ -152,7 +147,8 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
 
 def _without_work(module: Module, issues: list[Issue]) -> set[str | None]:
     """The kernels that write nothing, as drafts do, of those that are called slow."""
-    slow = (i for i in issues if i.severity > ADVICE and not taxonomy()[i.id].is_fault)
+    kinds = taxonomy()
+    slow = (i for i in issues if i.severity > ADVICE and not kinds[i.id].is_fault)
     names = {issue.kernel for issue in slow} - {None}
     kernels = (k for k in module.kernels if k.name in names and k.language is Language.TRITON)
     flows = ((kernel.name, flow_of(module, kernel)) for kernel in kernels)
@@ -165,19 +161,19 @@ def lessened(
     is_for_others: bool = False,
     is_unused: bool = False,
     is_captured: bool = True,
-    is_certain: bool = True,
+    compiled: bool | None = True,
 ) -> Issue:
     """An issue as severe as what is known of its kernel allows at most.
 
     Advice is what other rules decide: those of the interpreter, or of a vendor's own Triton.
     """
     kind, limit = taxonomy()[issue.id], issue.severity
-    if is_for_others or (is_unused and _hangs_on_use(issue)):
+    if is_for_others or compiled is False or (is_unused and _hangs_on_use(issue)):
         limit = ADVICE
     elif kind.some_calls and not is_captured:
         # What the detector itself takes to be less certain stays below the others.
         limit = ADVICE - (issue.severity < kind.severity)
-    elif is_unused or not is_certain:
+    elif is_unused or compiled is None:
         limit = POSSIBLE
     return replace(issue, severity=limit) if limit < issue.severity else issue
 
@@ -193,7 +189,8 @@ def users_of(module: Module, name: str) -> frozenset[str]:
     while pending:
         called = pending.pop()
         for kernel in module.kernels:
-            if kernel.name not in found and called in mentions(kernel.node):
+            is_written = kernel.name not in found and called in kernel.text
+            if is_written and called in mentions(kernel.node):
                 found.add(kernel.name)
                 pending.append(kernel.name)
     return frozenset(found)

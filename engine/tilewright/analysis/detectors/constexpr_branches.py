@@ -16,26 +16,28 @@ from tilewright.source.parse import module_constants
 _MOST = 64
 
 
-def is_surely_compiled(module: Module, kernel: Kernel, line: int) -> bool:
+def is_compiled(module: Module, kernel: Kernel, line: int) -> bool | None:
     """Whether a launch in the file is known to compile a line of a kernel.
 
     It is if no branch around the line hangs on constants of the launch, or if those of a launch,
-    with those of a tuner's configuration, are known and choose all of them.
+    with those of a tuner's configuration, are known and choose all of them. False is for a line
+    that each launch is known to leave out, None for one of which neither is known.
     """
     choices = list(_choices_around(module, kernel, line))
-    return not choices or any(
-        all(_holds(module, launch, test, scope) is wanted for test, wanted in choices)
+    if not choices:
+        return True
+    held = [
+        [_holds(module, launch, test, scope) for test, _ in choices]
         for launch, scope in _scopes(module, kernel)
+    ]
+    wanted = [truth for _, truth in choices]
+    if wanted in held:
+        return True
+    is_left_out = all(
+        any(found is (not truth) for found, truth in zip(values, wanted, strict=True))
+        for values in held
     )
-
-
-def is_surely_left_out(module: Module, kernel: Kernel, line: int) -> bool:
-    """Whether each launch in the file is known to leave out a line, by constants it states."""
-    choices, scopes = list(_choices_around(module, kernel, line)), list(_scopes(module, kernel))
-    return bool(scopes) and all(
-        any(_holds(module, launch, test, scope) is (not wanted) for test, wanted in choices)
-        for launch, scope in scopes
-    )
+    return False if held and is_left_out else None
 
 
 def branches_of(kernel: Kernel) -> list[ast.If | ast.IfExp]:
@@ -45,16 +47,18 @@ def branches_of(kernel: Kernel) -> list[ast.If | ast.IfExp]:
 
 def _choices_around(module: Module, kernel: Kernel, line: int) -> Iterator[tuple[ast.expr, bool]]:
     """Tests that constants decide, each with the truth that leads to a line."""
+    around = [
+        (branch.test, truth)
+        for branch in branches_of(kernel)
+        for part, truth in ((branch.body, True), (branch.orelse, False))
+        for nodes in (part if isinstance(part, list) else [part],)
+        if any(n.lineno <= line <= (n.end_lineno or n.lineno) for n in nodes)
+        and not branch.test.lineno <= line <= (branch.test.end_lineno or 0)
+    ]
     constants = {p.name for p in kernel.parameters if p.is_constexpr}
-    constants |= module_constants(module.tree).keys()
-    for branch in branches_of(kernel):
-        if not _is_decided(branch.test, constants):
-            continue
-        for part, truth in ((branch.body, True), (branch.orelse, False)):
-            nodes = part if isinstance(part, list) else [part]
-            is_inside = any(n.lineno <= line <= (n.end_lineno or n.lineno) for n in nodes)
-            if is_inside and not branch.test.lineno <= line <= (branch.test.end_lineno or 0):
-                yield branch.test, truth
+    # The module's are asked for only where a branch is: this runs at each edit.
+    constants |= module_constants(module.tree).keys() if around else set[str]()
+    return ((test, truth) for test, truth in around if _is_decided(test, constants))
 
 
 def _is_decided(test: ast.expr, constants: set[str]) -> bool:

@@ -45,7 +45,8 @@ def _released(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
             continue
         if kernel.autotune and not is_compiled(kernel, release.node, kernel.autotune.configs):
             continue
-        if _fits_a_warp(module, kernel, store):
+        counts = _elements_stored(module, kernel, store)
+        if counts and max(counts) <= _WARP:
             continue
         yield Finding(
             module.index.range_of(release.node),
@@ -54,6 +55,8 @@ def _released(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
             "the next program reads old values.",
             kernel.name,
             related=(Related("stored here", module.index.range_of(store.node)),),
+            # The thread that releases the lock is of the first warp: what one warp stores is there.
+            severity=None if counts and min(counts) > _WARP else ADVICE,
         )
         break
 
@@ -107,11 +110,12 @@ def _is_one_place(store: Access) -> bool:
     return all(v.op in ("param", "const", "program_id", "binary", "cast") for v in parts)
 
 
-def _fits_a_warp(module: Module, kernel: Kernel, store: Access) -> bool:
-    """Whether the threads that store are of the first warp, as the one that releases the lock."""
+def _elements_stored(module: Module, kernel: Kernel, store: Access) -> list[int]:
+    """How many elements a store has at each launch and configuration; none where one is unknown."""
     shape = tiles_of(module, kernel).facts_of(store.pointer).shape
     counts = [elements_of(shape, numbers) for _, numbers in source_numbers(module, kernel)]
-    return bool(counts) and all(count is not None and count <= _WARP for count in counts)
+    known = [count for count in counts if count is not None]
+    return known if len(known) == len(counts) else []
 
 
 def is_one_warp(module: Module, kernel: Kernel) -> bool:

@@ -20,8 +20,9 @@ _ELEMENT_TYPES = frozenset(
     )
 )
 _OF_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
+_WITH_TYPES = frozenset(("cast", "const", "arange", "program_id", "loop_index", "load", "param"))
 _AXES = 3
-_DEEPEST = 20
+_DEEPEST = 100
 
 
 def refused_operands(
@@ -57,6 +58,7 @@ class _Typed:
 
     def __init__(self, flow: Flow, tiles: Tiles) -> None:
         self._flow, self._tiles = flow, tiles
+        self._settled: dict[Value, bool] = {}
 
     @cached_property
     def _extents(self) -> frozenset[Value]:
@@ -87,10 +89,20 @@ class _Typed:
     def _element(self, node: ast.expr) -> str:
         """The element type of a tile or of a number that is known at run time; "" if unknown."""
         value = self.value(node)
-        facts = None if value is None else self._tiles.facts_of(value)
-        if value is None or facts is None or facts.kind not in (Kind.TILE, Kind.SCALAR):
+        if value is None or not self._is_settled(value):
             return ""
-        return facts.dtype or "" if _is_settled(value) else ""
+        facts = self._tiles.facts_of(value)
+        return facts.dtype or "" if facts.kind in (Kind.TILE, Kind.SCALAR) else ""
+
+    def _is_settled(self, value: Value, depth: int = 0) -> bool:
+        """Whether a type follows from casts, literals and arithmetic alone, and from no function."""
+        if value.op not in ("binary", "unary", "expand") or depth > _DEEPEST:
+            return value.op in _WITH_TYPES
+        known = self._settled.get(value)
+        if known is None:
+            known = all(self._is_settled(operand, depth + 1) for operand in value.operands)
+            self._settled[value] = known
+        return known
 
     def is_quotient(self, node: ast.expr) -> bool:
         """Whether it is ``a / b``, which is a float whatever the two are."""
@@ -106,15 +118,6 @@ class _Typed:
         is_extent = value.op == "param" and value in self._extents
         is_repeated = any(operand.op == "tuple" for operand in value.operands)
         return is_literal or is_extent or (value.is_binary("Mult", "FloorDiv") and not is_repeated)
-
-
-def _is_settled(value: Value, depth: int = 0) -> bool:
-    """Whether a type follows from casts, literals and arithmetic alone, and from no function."""
-    if depth > _DEEPEST:
-        return False
-    if value.op in ("binary", "unary", "expand"):
-        return all(_is_settled(operand, depth + 1) for operand in value.operands)
-    return value.op in ("cast", "const", "arange", "program_id", "loop_index", "load", "param")
 
 
 def _of_call(
@@ -166,8 +169,8 @@ def _of_operator(typed: _Typed, node: ast.BinOp) -> str | None:
         return "bitwise operator on floats"
     if isinstance(node.op, ast.Add | ast.Sub):
         for pointer, other in (sides, sides[::-1]):
-            is_float = typed.is_float(other) or typed.is_quotient(other)
-            if typed.is_pointer(pointer) and is_float:
+            is_float = typed.is_quotient(other) or typed.is_float(other)
+            if is_float and typed.is_pointer(pointer):
                 return "float as an offset of a pointer (use //, or cast it to an integer)"
     return None
 
