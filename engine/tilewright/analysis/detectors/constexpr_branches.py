@@ -21,23 +21,27 @@ def is_compiled(module: Module, kernel: Kernel, line: int) -> bool | None:
 
     It is if no branch around the line hangs on constants of the launch, or if those of a launch,
     with those of a tuner's configuration, are known and choose all of them. False is for a line
-    that each launch is known to leave out, None for one of which neither is known.
+    that each launch is known to leave out, or of which no launch passes what decides: then flags
+    keep their defaults, as a rule. None is for one of which neither is known.
     """
     choices = list(_choices_around(module, kernel, line))
     if not choices:
         return True
+    wanted = [truth for _, truth in choices]
     held = [
         [_holds(module, launch, test, scope) for test, _ in choices]
         for launch, scope in _scopes(module, kernel)
     ]
-    wanted = [truth for _, truth in choices]
     if wanted in held:
         return True
     is_left_out = all(
         any(found is (not truth) for found, truth in zip(values, wanted, strict=True))
         for values in held
     )
-    return False if held and is_left_out else None
+    names = {n.id for test, _ in choices for n in descendants(test) if isinstance(n, ast.Name)}
+    launches = module.launches_of(kernel.name)
+    is_passed = any(x.is_complete or not names.isdisjoint(x.arguments) for x in launches)
+    return None if is_passed and not is_left_out else False
 
 
 def branches_of(kernel: Kernel) -> list[ast.If | ast.IfExp]:
