@@ -8,7 +8,7 @@ from snippets import Snippet, analyzed, snippets
 from tilewright.analysis import AnalysisContext, analyze
 from tilewright.analysis.detectors import registered
 from tilewright.analysis.detectors.correctness.narrow_offsets import ADVICE
-from tilewright.analysis.severities import OF_LAUNCHES, host_names
+from tilewright.analysis.severities import OF_LAUNCHES
 from tilewright.knowledge.base import taxonomy
 from tilewright.knowledge.model import POSSIBLE
 from tilewright.targets.model import LaunchFacts
@@ -59,8 +59,7 @@ def test_issues_carry_their_place_in_the_taxonomy(snippet: Snippet) -> None:
         kind = taxonomy()[issue.id]
         # What is likely rather than certain is reported as less severe.
         is_hedged = issue.id in HEDGED | OF_LAUNCHES or kind.some_calls
-        is_unused = issue.kernel is not None and issue.kernel not in host_names(module)
-        lower = range(1, ADVICE + 1) if is_hedged or is_unused else ()
+        lower = range(1, ADVICE + 1) if is_hedged else ()
         assert issue.stage is kind.stage
         assert issue.severity in (*lower, min(kind.severity, POSSIBLE), kind.severity)
         assert issue.kernel is None or module.kernel(issue.kernel) is not None

@@ -90,8 +90,8 @@ def test_which_program_stores_is_not_known_without_a_name() -> None:
     assert not _found(misspelt, "race_on_store")
 
 
-@pytest.mark.parametrize(("more", "severity"), [("", 2), ("USED = kept", 5)])
-def test_what_does_not_compile_is_advice_in_a_kernel_without_a_use(
+@pytest.mark.parametrize(("more", "severity"), [("", 3), ("USED = kept", 5)])
+def test_what_does_not_compile_is_possible_in_a_kernel_without_a_use(
     more: str, severity: int
 ) -> None:
     text = _TEXT.replace("other=0.0))", "other=0.0) + missing)")

@@ -1,12 +1,12 @@
 """How severe a report is, by what is known of the kernel's launches.
 
 What goes wrong at some sizes only is less certain where no captured launch shows the sizes: callers
-may exclude them outside of the file. What is said of a kernel that nothing mentions, in a file that
-launches others, is advice, as the kernel may be left over; so is what the compiler refuses in a
-branch that no launch of the file may take. A kernel that does not compile, or writes nothing, is
-not slow, and what would go wrong in its runs is advice until it compiles; of one that reads an
-undefined name nothing is said of which program stores where. Statements that never run have no
-issues.
+may exclude them outside of the file. In a kernel that nothing mentions, in a file that launches
+others, what is slow or hangs on a launch is advice, and other faults are no more than possible, as
+the kernel may be left over. What the compiler refuses in a branch that no launch of the file may
+take is advice. A kernel that does not compile, or writes nothing, is not slow, and what would go
+wrong in its runs is advice until it compiles; of one that reads an undefined name nothing is said
+of which program stores where. Statements that never run have no issues.
 """
 
 import ast
@@ -169,14 +169,19 @@ def lessened(
     Advice is what other rules decide: those of the interpreter, or of a vendor's own Triton.
     """
     kind, limit = taxonomy()[issue.id], issue.severity
-    if is_for_others or is_unused or compiled is False:
+    if is_for_others or compiled is False or (is_unused and _hangs_on_use(issue)):
         limit = ADVICE
     elif kind.some_calls and not is_captured:
         # What the detector itself takes to be less certain stays below the others.
         limit = ADVICE - (issue.severity < kind.severity)
-    elif compiled is None:
+    elif is_unused or compiled is None:
         limit = POSSIBLE
     return replace(issue, severity=limit) if limit < issue.severity else issue
+
+
+def _hangs_on_use(issue: Issue) -> bool:
+    """Whether what is said matters only where the kernel is launched."""
+    return issue.id in OF_LAUNCHES or not taxonomy()[issue.id].is_fault
 
 
 def users_of(module: Module, name: str) -> frozenset[str]:
