@@ -93,3 +93,19 @@ def test_what_follows_a_statement_that_leaves(statement: str, leaves: bool) -> N
 def test_what_a_constant_rules_out_at_module_level() -> None:
     module = parse_module("if False:\n    first()\nelse:\n    second()\n")
     assert [is_dead(module, line) for line in (2, 4)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("above", "between", "dead"),
+    [
+        ("", "", {"first"}),
+        ("", "def other():\n    host()\n", {"first"}),
+        ("", "host(1)\n", set()),
+        ("", "TABLE = {1: host}\n", set()),
+        ("@kept\n", "", set()),
+        ("", "if x:\n    pass\n", {"first"}),
+    ],
+)
+def test_a_function_that_another_replaces(above: str, between: str, dead: set[str]) -> None:
+    text = f"{above}def host(x):\n    first(x)\n{between}def host(y):\n    second(y)\n"
+    assert _dead(text) == dead

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
-from tilewright.python_syntax import descendants, dotted_text
+from tilewright.python_syntax import descendants, dotted_text, is_name
 from tilewright.source.model import Module
 from tilewright.source.node_memo import per_node, per_text
 from tilewright.source.parse import module_constants
@@ -21,14 +21,33 @@ _Truths = Mapping[str, bool | None]
 def is_dead(module: Module, line: int) -> bool:
     """Whether a line stands behind a statement that leaves its block, or under a constant.
 
-    A name is a constant if the function, or else the module, sets it once, to one.
+    So does each line of a function that another replaces. A name is a constant if the function, or
+    else the module, sets it once, to one.
     """
     body = module.named_statements.body
     place = bisect_right(body, line, key=lambda statement: statement.lineno) - 1
     if place < 0 or line > (body[place].end_lineno or 0):
         return False
     statement, offset = body[place], line - body[place].lineno
-    return offset in _dead_offsets(statement) or offset in _dead_of_module(module, statement)
+    return (
+        offset in _dead_offsets(statement)
+        or offset in _dead_of_module(module, statement)
+        or _is_replaced(statement, body[place + 1 :])
+    )
+
+
+def _is_replaced(statement: ast.stmt, later: list[ast.stmt]) -> bool:
+    """Whether a later function takes a plain function's name before anything reads it."""
+    if not isinstance(statement, ast.FunctionDef) or statement.decorator_list:
+        return False
+    named = (n for n, o in enumerate(later) if getattr(o, "name", None) == statement.name)
+    end = next(named, None)
+    if end is None or not isinstance(later[end], ast.FunctionDef):
+        return False
+    # The body of another function runs later, and finds the last definition.
+    between = (s.decorator_list if isinstance(s, ast.FunctionDef) else [s] for s in later[:end])
+    read = (node for parts in between for part in parts for node in ast.walk(part))
+    return not any(is_name(node, statement.name) for node in read)
 
 
 def _dead_of_module(module: Module, statement: ast.stmt) -> frozenset[int]:

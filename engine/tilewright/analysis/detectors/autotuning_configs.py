@@ -59,7 +59,9 @@ def _wasted(
         "over it, by default 4 warps and 3 stages: give it as a keyword of Config",
         lost,
     )
-    yield "repeat an earlier one", _repeated([c for c in configs if not c.overwritten])
+    # What prunes may choose them by their places in the list, for one chip each.
+    once = [] if _prunes(module, kernel) else [c for c in configs if not c.overwritten]
+    yield "repeat an earlier one", _repeated(once)
     yield (
         "set a num_warps that is no power of two and cannot run",
         [c for c in configs if _is_odd(c.options.get("num_warps"))],

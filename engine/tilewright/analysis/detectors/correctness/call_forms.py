@@ -1,4 +1,4 @@
-"""Calls of the tile language that its functions do not take, by their parameters and results."""
+"""Calls that the compiler does not take, by their parameters and results, and such defaults."""
 
 import ast
 from collections.abc import Iterator
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL
 from tilewright.analysis.detectors.correctness.language import language_name
 from tilewright.analysis.nodes import nodes_like
+from tilewright.knowledge.api import Version
 from tilewright.knowledge.language_notes import Argument, arguments_of
-from tilewright.source.model import Kernel, Module
+from tilewright.source.model import Kernel, Language, Module, Parameter
 
 _SEVERAL = frozenset(
     ("split", "rand4x", "randn4x", "randint4x", "associative_scan", "reduce", "philox", "topk",
@@ -16,6 +17,8 @@ _SEVERAL = frozenset(
 )  # fmt: skip
 """Functions whose result may be taken apart."""
 _PAIRS = frozenset(("max", "min"))
+_TAKES_STRINGS = (3, 7)
+"""The first version in which a call may leave out a constexpr whose default is a string."""
 
 
 def refused_calls(module: Module, kernel: Kernel) -> Iterator[tuple[ast.expr, str]]:
@@ -33,11 +36,52 @@ def refused_calls(module: Module, kernel: Kernel) -> Iterator[tuple[ast.expr, st
             yield statement.value, f"tl.{name}, which gives one tile, for {count} names"
 
 
-def _misfit(call: ast.Call, arguments: tuple[Argument, ...]) -> str | None:
+def refused_defaults(
+    module: Module, kernel: Kernel, version: Version | None
+) -> Iterator[tuple[ast.expr, str]]:
+    """Strings as defaults: of what is no constexpr, and of what a call between kernels leaves out.
+
+    The compiler turns each default into a tensor, also where a value is given (Triton 3.3 to 3.9).
+    """
+    for parameter, default in _strings(kernel):
+        if not parameter.is_constexpr:
+            yield default, f"string as the default of {parameter.name}, which is no tl.constexpr,"
+    is_old = version is not None and version < _TAKES_STRINGS
+    for call in nodes_like(kernel.node, ast.Call) if is_old else ():
+        called = module.lookup.named.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        if called is None or called[-1].language is not Language.TRITON or _is_open(call):
+            continue
+        places = {parameter.name: n for n, parameter in enumerate(called[-1].parameters)}
+        named = {keyword.arg for keyword in call.keywords}
+        for parameter, _ in _strings(called[-1]):
+            is_given = places[parameter.name] < len(call.args) or parameter.name in named
+            if parameter.is_constexpr and not is_given:
+                yield (
+                    call,
+                    f"call of {called[-1].name} that leaves out {parameter.name}, whose default "
+                    "is a string, before version 3.7",
+                )
+
+
+def _strings(kernel: Kernel) -> Iterator[tuple[Parameter, ast.expr]]:
+    """The parameters of a kernel whose defaults are strings."""
+    arguments = kernel.node.args
+    positional = (*arguments.posonlyargs, *arguments.args)
+    defaults = dict(zip((a.arg for a in positional[::-1]), arguments.defaults[::-1], strict=False))
+    for parameter in kernel.parameters:
+        default = defaults.get(parameter.name)
+        if isinstance(default, ast.Constant) and isinstance(default.value, str):
+            yield parameter, default
+
+
+def _is_open(call: ast.Call) -> bool:
+    """Whether ``*args`` or ``**options`` pass more than the text says."""
     hidden = any(isinstance(given, ast.Starred) for given in call.args)
-    if hidden or any(keyword.arg is None for keyword in call.keywords):
-        return None
-    if any(argument.is_variadic or argument.is_open for argument in arguments):
+    return hidden or any(keyword.arg is None for keyword in call.keywords)
+
+
+def _misfit(call: ast.Call, arguments: tuple[Argument, ...]) -> str | None:
+    if _is_open(call) or any(argument.is_variadic or argument.is_open for argument in arguments):
         return None
     if len(call.args) > len(arguments):
         return f"with {len(call.args)} arguments"

@@ -287,8 +287,13 @@ def _plain(module: Module) -> dict[str, ast.stmt]:
     found = dict(_plainly_bound_in(module.tree))
     if not found:
         return {}
-    counts = times_bound_in_module(module)
-    return {name: statement for name, statement in found.items() if counts[name] == 1}
+    counts, mark = times_bound_in_module(module), "__triton_builtin__"
+    is_marked = module.lookup.says(mark)
+    return {
+        name: statement
+        for name, statement in found.items()
+        if counts[name] == 1 and not (is_marked and module.lookup.says(f"{name}.{mark}"))
+    }
 
 
 @per_node

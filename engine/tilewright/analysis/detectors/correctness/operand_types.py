@@ -95,7 +95,7 @@ class _Typed:
         return facts.dtype or "" if facts.kind in (Kind.TILE, Kind.SCALAR) else ""
 
     def _is_settled(self, value: Value, depth: int = 0) -> bool:
-        """Whether a type follows from casts, literals and arithmetic alone, and from no function."""
+        """Whether a type follows from casts, literals and arithmetic, and from no function."""
         if value.op not in ("binary", "unary", "expand") or depth > _DEEPEST:
             return value.op in _WITH_TYPES
         known = self._settled.get(value)

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 
 from tilewright.analysis.detectors.common import TL, nodes_of, triton_kernels
-from tilewright.analysis.detectors.correctness.call_forms import refused_calls
+from tilewright.analysis.detectors.correctness.call_forms import refused_calls, refused_defaults
 from tilewright.analysis.detectors.correctness.host_api import host_uses
 from tilewright.analysis.detectors.correctness.language import (
     is_for_a_fork,
@@ -105,7 +105,8 @@ def _refused(
     module: Module, kernel: Kernel, flow: Flow, context: AnalysisContext
 ) -> Iterator[_Refused]:
     version = context.triton_version
-    yield from (_Refused(call, what) for call, what in refused_calls(module, kernel))
+    refused = chain(refused_calls(module, kernel), refused_defaults(module, kernel, version))
+    yield from (_Refused(node, what) for node, what in refused)
     yield from _of_tensors(module, kernel, flow, context)
     outside = _signature(kernel.node)
     tiles = tiles_of(module, kernel, context)

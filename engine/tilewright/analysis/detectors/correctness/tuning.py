@@ -143,7 +143,8 @@ def autotune_unknown_name(module: Module, context: AnalysisContext) -> Iterator[
     """Names in key, reset_to_zero, restore_value or a configuration that are no parameters."""
     for kernel, _ in triton_kernels(module):
         autotune = kernel.autotune
-        if autotune is None or kernel.node.args.vararg is not None:
+        rest = (kernel.node.args.vararg, kernel.node.args.kwarg)
+        if autotune is None or any(rest):
             continue
         if not decorators_known(module, kernel):
             continue
