@@ -10,6 +10,7 @@ from tilewright.analysis.detectors.common import (
 )
 from tilewright.analysis.detectors.registry import Reports, kernel_detector
 from tilewright.analysis.model import Related
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Flow
 from tilewright.source.host import before_launch, bound_names
 from tilewright.source.model import Kernel, Launch, Module
@@ -26,6 +27,7 @@ def launch_arguments(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     for launch in named_launches(module, kernel):
         if launch.is_certain and isinstance(launch.node.func, ast.Subscript):
             message = _misfit(kernel, launch) or _given_twice(module, launch)
+            message = message or _address_passed(kernel, launch, flow)
             if message is not None:
                 yield launch.node.func, message, (Related("parameters", kernel.name_range),)
 
@@ -107,6 +109,29 @@ def _misfit(kernel: Kernel, launch: Launch) -> str | None:
     if missing:
         return f"The launch passes nothing for {_listed(missing)} of {kernel.name}: {_FAILS}."
     return None
+
+
+def _address_passed(kernel: Kernel, launch: Launch, flow: Flow) -> str | None:
+    """An integer from ``data_ptr()`` for what the kernel loads from, and does not cast before."""
+    addresses = [name for name, node in launch.arguments.items() if _is_address(node)]
+    if not addresses or "pointer_type" in kernel.text or "cast(" in kernel.text:
+        return None
+    annotated = {a.arg for a in nodes_like(kernel.node, ast.arg) if a.annotation is not None}
+    used = {access.base for access in flow.accesses} - annotated
+    bases = [name for name in addresses if name in used and f"{name}.to(" not in kernel.text]
+    if not bases:
+        return None
+    return (
+        f"{_listed(bases)} of {kernel.name} gets an address, which is an integer to Triton: what "
+        "is loaded or stored there does not compile. Pass the tensor."
+    )
+
+
+def _is_address(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="data_ptr"), args=[], keywords=[]):
+            return True
+    return False
 
 
 def _given_twice(module: Module, launch: Launch) -> str | None:
