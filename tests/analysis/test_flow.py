@@ -37,6 +37,14 @@ def test_two_loads_or_unknown_calls_are_never_one_value() -> None:
     assert value(found, "c") is not value(found, "d")
 
 
+def test_with_gives_names_what_nothing_else_is() -> None:
+    found = flow("with region() as (a, b):\n    c = a + 1\n    for i in range(b, n):\n        pass")
+    assert value(found, "a") is not value(found, "b")
+    (loop,) = found.loops.values()
+    assert loop.bounds is not None
+    assert loop.bounds[0] is value(found, "b")
+
+
 def test_what_varies_in_a_loop() -> None:
     found = flow(
         "p = x_ptr\nfor i in range(n):\n    a = n * 2\n    b = i * 2\n    p += 1\n    c = p\nd = p"

@@ -100,6 +100,8 @@ class _Builder(Expressions):
             case ast.With():
                 for item in statement.items:
                     self.eval(item.context_expr)
+                    if item.optional_vars is not None:
+                        self._assign(item.optional_vars, self._opaque(), statement)
                 self._body(statement.body)
             case _:
                 self._forget(statement)

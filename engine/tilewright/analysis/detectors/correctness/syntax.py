@@ -152,11 +152,17 @@ def _adds_axes(part: ast.Subscript) -> bool:
 
 def _is_whole_or_new(place: ast.expr) -> bool:
     match place:
-        case ast.Constant(value=None) | ast.Slice(lower=None, upper=None, step=None):
+        case ast.Constant(value=None):
             return True
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return all(part is None or _is_none(part) for part in (lower, upper, step))
         case ast.Name():  # a constant that may stand for None
             return place.id.isupper()
     return False
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_tensor(tiles: Tiles, value: Value) -> bool:
