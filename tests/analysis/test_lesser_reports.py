@@ -66,8 +66,7 @@ def filled(x_ptr, n, B: tl.constexpr):
     tl.store(x_ptr + at, 0.0, mask=at < n)
 
 def fill(x):
-    if x.numel() > 3:
-        {check}
+    {check}
     filled[(triton.cdiv(x.numel(), 128),)](x, x.numel(), B=128)
 """
 _CONFIGURED = """
@@ -407,11 +406,16 @@ def _one(issue: str, text: str) -> tuple[int, str]:
             {"check": "assert K % 16 == 0"},
             {"check": "assert x.is_cuda, f'{K} columns'"},
         ),
-        ("undefined_name", _CHECKED, {"check": "x += K"}, {"check": "raise ValueError(K)"}),
+        (
+            "undefined_name",
+            _CHECKED,
+            {"check": "x += K"},
+            {"check": "if x.numel() > 3:\n        raise ValueError(K)"},
+        ),
         (
             "suboptimal_autotune_configs",
             _CONFIGURED,
-            {"configs": "triton.Config({'B': 64}), triton.Config({'B': 64})"},
+            {"configs": "triton.Config({'B': 64, 'num_warps': 8}), triton.Config({'B': 32})"},
             {"configs": "*[triton.Config({'B': 64 * b}) for b in range(1, 61)]"},
         ),
         (
@@ -727,16 +731,16 @@ def copy(x, y):
     ("read", "severity"),
     [
         ("y = missing(x)", 5),
-        ("y = missing(x) if n else x", 3),
+        ("y = missing(x) if n else x", 2),
         ("y = x if missing(x) else n", 5),
-        ("y = n and missing(x)", 3),
-        ("if n:\n        y = missing(x)", 3),
+        ("y = n and missing(x)", 2),
+        ("if n:\n        y = missing(x)", 2),
         ("if missing(x):\n        y = n", 5),
         ("y = missing(x) if n else missing(n)\n    y = missing(y)", 5),
-        ("try:\n        y = n\n    except ValueError:\n        y = missing(x)", 3),
+        ("try:\n        y = n\n    except ValueError:\n        y = missing(x)", 2),
     ],
 )
-def test_a_name_that_only_some_calls_read_is_possibly_undefined(read: str, severity: int) -> None:
+def test_a_name_that_only_some_calls_read_is_advice(read: str, severity: int) -> None:
     text = f"""
 import triton
 import triton.language as tl

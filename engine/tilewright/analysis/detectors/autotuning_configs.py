@@ -30,10 +30,13 @@ def suboptimal_autotune_configs(module: Module, context: AnalysisContext) -> Ite
             continue
         for reason, wasted in _wasted(module, kernel, flow, configs, context):
             if wasted:
+                # What is timed once more, or skipped, takes tuning time alone.
+                is_slower = any(config.overwritten for config in wasted)
                 yield Finding(
                     _place(kernel, wasted[0]),
                     f"{len(wasted)} of {len(configs)} configurations {reason}.",
                     kernel.name,
+                    severity=None if is_slower else ADVICE,
                 )
         if len(configs) > _MANY and not _prunes(module, kernel):
             yield Finding(

@@ -20,7 +20,7 @@ from tilewright.analysis.host_graph.build import launching_functions
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
-from tilewright.knowledge.model import ADVICE, POSSIBLE
+from tilewright.knowledge.model import ADVICE
 from tilewright.python_syntax import descendants, dotted_text
 from tilewright.source.model import Kernel, Module
 from tilewright.source.node_memo import per_node, per_text
@@ -83,10 +83,9 @@ def _undefined_in_python(module: Module) -> Iterator[Finding]:
 
 
 def _severity(function: ast.FunctionDef, node: ast.Name) -> int | None:
-    """Advice where a call is refused in any case, possible where only some calls read the name."""
-    if id(node) in _in_refusals(function):
-        return ADVICE
-    return POSSIBLE if node.id not in _always_read(function) else None
+    """Advice where a call is refused in any case, and where only some calls read the name."""
+    is_read = id(node) not in _in_refusals(function) and node.id in _always_read(function)
+    return None if is_read else ADVICE
 
 
 @per_node
