@@ -44,10 +44,21 @@ def _is_replaced(statement: ast.stmt, later: list[ast.stmt]) -> bool:
     end = next(named, None)
     if end is None or not isinstance(later[end], ast.FunctionDef):
         return False
-    # The body of another function runs later, and finds the last definition.
-    between = (s.decorator_list if isinstance(s, ast.FunctionDef) else [s] for s in later[:end])
-    read = (node for parts in between for part in parts for node in ast.walk(part))
-    return not any(is_name(node, statement.name) for node in read)
+    parts = (part for other in later[:end] for part in _run_at_once(other))
+    return not any(is_name(node, statement.name) for part in parts for node in ast.walk(part))
+
+
+def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What of a statement runs with it: not the bodies of functions, which find the last names."""
+    match statement:
+        case ast.FunctionDef(decorator_list=decorators):
+            yield from decorators
+        case ast.ClassDef(decorator_list=decorators, bases=bases, body=body):
+            yield from (*decorators, *bases)
+            for inner in body:
+                yield from _run_at_once(inner)
+        case _:
+            yield statement
 
 
 def _dead_of_module(module: Module, statement: ast.stmt) -> frozenset[int]:
