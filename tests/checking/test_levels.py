@@ -24,7 +24,9 @@ def scaled(x_ptr, y_ptr, n, rows: tl.constexpr, BLOCK: tl.constexpr):
             break
     tl.store(y_ptr + offs, tl.load(x_ptr + offs) + rows)
 
-@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 64})], key=["n"])
+@triton.autotune(
+    [triton.Config({"BLOCK": 64, "num_warps": 8}), triton.Config({"BLOCK": 32})], key=["n"]
+)
 @triton.jit
 def doubled(x_ptr, y_ptr, n, rows: tl.constexpr, BLOCK: tl.constexpr):
     offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
