@@ -122,6 +122,14 @@ wrong, of one reduction that is meant to be torch's. Since then what goes wrong 
 that does not compile is advice, and so are branches that no launch of the file takes and reductions
 behind a kernel; a name that only some calls read is possibly undefined.
 
+`first_known_repositories.yaml` and `second_known_repositories.yaml` are libraries and code of
+companies and papers for the most part: there faults are rare, and few reports of them hold. In the
+first 6 of 25 faults of severity 4 and 5 were right at first sight, 4 debatable and 15 wrong: 4 are
+names that a mark makes builtins, 4 names that `**meta` takes in Triton 1, 2 a whole slice, 2 names
+that `with` gives. Since then 14 of the 15 are gone or advice, and so are values and sizes that
+callers decide, configurations that cost tuning time alone, and names in conditional reads. In the
+second, of which a half was read, 1 of 3 was right, 1 debatable and 1 wrong.
+
 """
 
 

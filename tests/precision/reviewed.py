@@ -51,6 +51,8 @@ LISTS = (
     (FOLDER / "module_repositories.yaml", "at first sight"),
     (FOLDER / "bench_repositories.yaml", "at first sight"),
     (FOLDER / "spare_repositories.yaml", "at first sight"),
+    (FOLDER / "first_known_repositories.yaml", "at first sight"),
+    (FOLDER / "second_known_repositories.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 

@@ -29,7 +29,7 @@ _OF_THREADS = frozenset({"missing_barrier", "lock_without_barrier"})
 _OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
 _OF_COMPILER = frozenset({"shape_not_constexpr", "global_not_constexpr", "unsupported_syntax"})
 _REFUSALS = _OF_COMPILER | {"undefined_name", "removed_api"}
-_NOT_IN_PYTHON = _OF_COMPILER | {"call_outside_kernel"}
+_NOT_IN_PYTHON = _OF_COMPILER | {"call_outside_kernel", "dot_tile_too_small"}
 _INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
 """A file that names one may run its kernels in Python, which takes what the compiler refuses."""
 _ON_CPU = "set_active_to_cpu"

@@ -9,14 +9,10 @@ from tilewright.analysis.detectors.registry import Reports, kernel_detector
 from tilewright.analysis.expressions import PURE_BUILTINS
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import Related
-from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Flow
-from tilewright.source.host import host_of
 from tilewright.source.model import Kernel, Launch, Module
 
 _AXES = 3
-_PACKED = ("cu_seq", "cu_len")
-"""How parameters with the offsets of packed sequences begin."""
 
 
 @kernel_detector("grid_axis_unused", triton_kernels)
@@ -90,10 +86,6 @@ def _unused(module: Module, launch: Launch, used: set[int]) -> tuple[int, ast.ex
     """An axis, with its count of programs, that nothing distinguishes."""
     axes = stated_axes(module, launch)
     if axes is None or any(isinstance(part, ast.Starred) for part in axes):
-        return None
-    # Sequences that are packed into one batch have an axis of one program for it.
-    host = host_of(module, launch)
-    if host is not None and any(a.arg.startswith(_PACKED) for a in nodes_like(host, ast.arg)):
         return None
     for axis, count in enumerate(axes[:_AXES]):
         if axis not in used and not one_along(module, launch, axis):
