@@ -128,7 +128,7 @@ first 6 of 25 faults of severity 4 and 5 were right at first sight, 4 debatable 
 names that a mark makes builtins, 4 names that `**meta` takes in Triton 1, 2 a whole slice, 2 names
 that `with` gives. Since then 14 of the 15 are gone or advice, and so are values and sizes that
 callers decide, configurations that cost tuning time alone, and names in conditional reads. In the
-second, of which a half was read, 1 of 3 was right, 1 debatable and 1 wrong.
+second 7 of 11 were right, 3 debatable and 1 wrong.
 
 """
 
