@@ -53,6 +53,8 @@ LISTS = (
     (FOLDER / "spare_repositories.yaml", "at first sight"),
     (FOLDER / "first_known_repositories.yaml", "at first sight"),
     (FOLDER / "second_known_repositories.yaml", "at first sight"),
+    (FOLDER / "third_known_repositories.yaml", "at first sight"),
+    (FOLDER / "generated_kernels.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 
