@@ -124,6 +124,17 @@ def is_name(node: ast.AST | None, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def is_none(node: ast.AST | None) -> bool:
+    """Whether an expression is ``None`` itself."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def passes_unseen(call: ast.Call) -> bool:
+    """Whether ``*args`` or ``**options`` pass more than the text of a call says."""
+    hidden = any(isinstance(given, ast.Starred) for given in call.args)
+    return hidden or any(keyword.arg is None for keyword in call.keywords)
+
+
 def parameter_defaults(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
     """The parameters that a function names, in order, each with its default."""
     positional = [*args.posonlyargs, *args.args]

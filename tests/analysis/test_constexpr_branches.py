@@ -3,7 +3,7 @@
 import pytest
 
 from tilewright.analysis import AnalysisContext, analyze
-from tilewright.analysis.detectors.constexpr_branches import is_compiled
+from tilewright.analysis.detectors.constexpr_branches import is_compiled_by_launches
 from tilewright.source import parse_module
 
 _KERNEL = """
@@ -34,7 +34,8 @@ def _severity(test: str, given: str, tuner: str = "", more: str = "even=False") 
     (found,) = (i for i in analyze(module, AnalysisContext()) if i.id == "unsupported_syntax")
     kernel = module.kernel("scaled")
     assert kernel is not None
-    assert (is_compiled(module, kernel, found.range.line) is True) is (found.severity == 5)
+    compiled = is_compiled_by_launches(module, kernel, found.range.line)
+    assert (compiled is True) is (found.severity == 5)
     return found.severity
 
 

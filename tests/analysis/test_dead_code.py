@@ -102,6 +102,8 @@ def test_what_a_constant_rules_out_at_module_level() -> None:
         ("", "def other():\n    host()\n", {"first"}),
         ("", "host(1)\n", set()),
         ("", "TABLE = {1: host}\n", set()),
+        ("", "class Op:\n    def run(self):\n        host()\n", {"first"}),
+        ("", "class Op:\n    run = host\n", set()),
         ("@kept\n", "", set()),
         ("", "if x:\n    pass\n", {"first"}),
     ],

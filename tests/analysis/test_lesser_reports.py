@@ -419,6 +419,12 @@ def _one(issue: str, text: str) -> tuple[int, str]:
             {"configs": "*[triton.Config({'B': 64 * b}) for b in range(1, 61)]"},
         ),
         (
+            "suboptimal_autotune_configs",
+            _CONFIGURED,
+            {"configs": "triton.Config({'B': 64}, num_warps=6), triton.Config({'B': 64})"},
+            {"configs": "triton.Config({'B': 64}), triton.Config({'B': 64})"},
+        ),
+        (
             "redundant_computation",
             _AGAIN,
             {"rows": "i[:, None] * 16 + tl.arange(0, 16)[None, :]"},
@@ -786,3 +792,22 @@ def fill(x):
 """
     found = analyze(parse_module(text), _CONTEXT)
     assert [i.severity for i in found if i.id == "unsupported_syntax"] == [severity]
+
+
+@pytest.mark.parametrize(("used", "severity"), [("", 5), ("import triton_viz\n", 2)])
+def test_a_dot_that_the_interpreter_takes_is_advice(used: str, severity: int) -> None:
+    text = f"""
+{used}import triton
+import triton.language as tl
+
+@triton.jit
+def product(x_ptr, y_ptr):
+    at = tl.arange(0, 4)[:, None] * 4 + tl.arange(0, 4)[None, :]
+    x = tl.load(x_ptr + at).to(tl.float16)
+    tl.store(y_ptr + at, tl.dot(x, x))
+
+def run(x, y):
+    product[(1,)](x, y)
+"""
+    found = analyze(parse_module(text), _CONTEXT)
+    assert [i.severity for i in found if i.id == "dot_tile_too_small"] == [severity]

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
 from tilewright.analysis.dead_code import is_dead
-from tilewright.analysis.detectors.constexpr_branches import is_compiled
+from tilewright.analysis.detectors.constexpr_branches import is_compiled_by_launches
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork, names_with_source
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
@@ -85,7 +85,7 @@ def _is_compiled(module: Module, issue: Issue) -> bool | None:
     Of other issues it is not asked.
     """
     kernel = module.kernel_at(issue.range.line) if issue.id in _OF_COMPILER else None
-    return kernel is None or is_compiled(module, kernel, issue.range.line)
+    return kernel is None or is_compiled_by_launches(module, kernel, issue.range.line)
 
 
 def _is_dead(module: Module, issue: Issue) -> bool:

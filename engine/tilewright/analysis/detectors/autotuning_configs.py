@@ -30,13 +30,17 @@ def suboptimal_autotune_configs(module: Module, context: AnalysisContext) -> Ite
             continue
         for reason, wasted in _wasted(module, kernel, flow, configs, context):
             if wasted:
-                # What is timed once more, or skipped, takes tuning time alone.
-                is_slower = any(config.overwritten for config in wasted)
+                # The tuner times repeats once more and skips what does not fit, which takes tuning
+                # time alone; an odd num_warps is an error that it does not catch.
+                is_harmful = any(
+                    config.overwritten or _is_odd(config.options.get("num_warps"))
+                    for config in wasted
+                )
                 yield Finding(
                     _place(kernel, wasted[0]),
                     f"{len(wasted)} of {len(configs)} configurations {reason}.",
                     kernel.name,
-                    severity=None if is_slower else ADVICE,
+                    severity=None if is_harmful else ADVICE,
                 )
         if len(configs) > _MANY and not _prunes(module, kernel):
             yield Finding(
@@ -62,7 +66,7 @@ def _wasted(
         "over it, by default 4 warps and 3 stages: give it as a keyword of Config",
         lost,
     )
-    # What prunes may choose them by their places in the list, for one chip each.
+    # A pruning function may choose configurations by their places in the list, for each chip.
     once = [] if _prunes(module, kernel) else [c for c in configs if not c.overwritten]
     yield "repeat an earlier one", _repeated(once)
     yield (

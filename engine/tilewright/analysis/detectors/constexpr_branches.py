@@ -16,7 +16,7 @@ from tilewright.source.parse import module_constants
 _MOST = 64
 
 
-def is_compiled(module: Module, kernel: Kernel, line: int) -> bool | None:
+def is_compiled_by_launches(module: Module, kernel: Kernel, line: int) -> bool | None:
     """Whether a launch in the file is known to compile a line of a kernel.
 
     It is if no branch around the line hangs on constants of the launch, or if those of a launch,

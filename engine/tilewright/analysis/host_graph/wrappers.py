@@ -10,6 +10,7 @@ from tilewright.analysis.host_graph.operations import LIKE, short
 from tilewright.analysis.host_graph.roles import Role
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_module
+from tilewright.python_syntax import passes_unseen
 from tilewright.source.classes import Classes, classes_of
 from tilewright.source.model import Kernel, Launch, Module
 from tilewright.source.node_memo import per_node, per_text, text_memo_of
@@ -341,9 +342,7 @@ def _spans(value: HostValue) -> bool:
 
 def _bound(function: ast.FunctionDef, call: ast.Call) -> Mapping[str, ast.expr] | None:
     """The arguments of a call by parameter; None where some are not seen."""
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(
-        k.arg is None for k in call.keywords
-    ):
+    if passes_unseen(call):
         return None
     names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
     if names and names[0] in ("self", "cls", "ctx"):

@@ -8,6 +8,7 @@ from tilewright.analysis.detectors.correctness.language import language_name
 from tilewright.analysis.nodes import nodes_like
 from tilewright.knowledge.api import Version
 from tilewright.knowledge.language_notes import Argument, arguments_of
+from tilewright.python_syntax import parameter_defaults, passes_unseen
 from tilewright.source.model import Kernel, Language, Module, Parameter
 
 _SEVERAL = frozenset(
@@ -49,7 +50,7 @@ def refused_defaults(
     is_old = version is not None and version < _TAKES_STRINGS
     for call in nodes_like(kernel.node, ast.Call) if is_old else ():
         called = module.lookup.named.get(call.func.id) if isinstance(call.func, ast.Name) else None
-        if called is None or called[-1].language is not Language.TRITON or _is_open(call):
+        if called is None or called[-1].language is not Language.TRITON or passes_unseen(call):
             continue
         places = {parameter.name: n for n, parameter in enumerate(called[-1].parameters)}
         named = {keyword.arg for keyword in call.keywords}
@@ -65,23 +66,20 @@ def refused_defaults(
 
 def _strings(kernel: Kernel) -> Iterator[tuple[Parameter, ast.expr]]:
     """The parameters of a kernel whose defaults are strings."""
-    arguments = kernel.node.args
-    positional = (*arguments.posonlyargs, *arguments.args)
-    defaults = dict(zip((a.arg for a in positional[::-1]), arguments.defaults[::-1], strict=False))
+    args = kernel.node.args
+    # The compiler visits no default of what is given by name alone.
+    pairs = (pair for pair in parameter_defaults(args) if pair[0] not in args.kwonlyargs)
+    defaults = {parameter.arg: default for parameter, default in pairs}
     for parameter in kernel.parameters:
         default = defaults.get(parameter.name)
         if isinstance(default, ast.Constant) and isinstance(default.value, str):
             yield parameter, default
 
 
-def _is_open(call: ast.Call) -> bool:
-    """Whether ``*args`` or ``**options`` pass more than the text says."""
-    hidden = any(isinstance(given, ast.Starred) for given in call.args)
-    return hidden or any(keyword.arg is None for keyword in call.keywords)
-
-
 def _misfit(call: ast.Call, arguments: tuple[Argument, ...]) -> str | None:
-    if _is_open(call) or any(argument.is_variadic or argument.is_open for argument in arguments):
+    if passes_unseen(call) or any(
+        argument.is_variadic or argument.is_open for argument in arguments
+    ):
         return None
     if len(call.args) > len(arguments):
         return f"with {len(call.args)} arguments"

@@ -12,6 +12,7 @@ from tilewright.analysis.detectors.registry import Reports, kernel_detector
 from tilewright.analysis.model import Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Flow
+from tilewright.python_syntax import passes_unseen
 from tilewright.source.host import before_launch, bound_names
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -47,8 +48,7 @@ def _misfit_calls(module: Module, flow: Flow) -> Reports:
 
 def _misfit_call(helper: Kernel, node: ast.Call) -> str | None:
     args = helper.node.args
-    is_open = any(isinstance(a, ast.Starred) for a in node.args)
-    if args.vararg or args.kwarg or is_open or any(k.arg is None for k in node.keywords):
+    if args.vararg or args.kwarg or passes_unseen(node):
         return None
     known = [parameter.name for parameter in helper.parameters]
     given = [*known[: len(node.args)], *(k.arg for k in node.keywords if k.arg is not None)]

@@ -9,6 +9,7 @@ from tilewright.analysis.detectors.registry import Reports, detector, kernel_det
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Flow
+from tilewright.python_syntax import is_none, passes_unseen
 from tilewright.source.model import Kernel, Module
 
 _ATOMICS = tuple(f"atomic_{n}" for n in ("add", "max", "min", "and", "or", "xor", "cas", "xchg"))
@@ -62,19 +63,15 @@ def other_without_mask(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """A load that says what masked lanes hold and has no mask."""
     for call, function in _memory_calls(module, kernel.node):
         given = {k.arg: k.value for k in call.keywords}
-        is_plain = None not in given and not any(isinstance(a, ast.Starred) for a in call.args)
+        is_plain = not passes_unseen(call)
         if function != "load" or len(call.args) != 1 or not is_plain:
             continue
         other, mask = given.get("other"), given.get("mask")
-        if other is None or _is_none(other) or "boundary_check" in given:
+        if other is None or is_none(other) or "boundary_check" in given:
             continue
-        if mask is None or _is_none(mask):
+        if mask is None or is_none(mask):
             text = (
                 f"other={source_of(module, other)} is for masked lanes, and this load has no "
                 "mask: it does not compile."
             )
             yield call, text
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from tilewright.analysis.detectors.common import nki_kernels, nodes_of, triton_kernels
-from tilewright.analysis.detectors.constexpr_branches import is_compiled
+from tilewright.analysis.detectors.constexpr_branches import is_compiled_by_launches
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.correctness.unset_names import (
     names_above,
@@ -153,7 +153,7 @@ def _not_found_finding(module: Module, kernel: Kernel, node: ast.Name) -> Findin
         use = f"; use {_INSTEAD[name]}" if name in _INSTEAD else ""
         what = f"Python's {name} is not there inside a kernel"
     branch = _branch_of_flags(kernel, node)
-    is_certain = branch is None or bool(is_compiled(module, kernel, node.lineno))
+    is_certain = branch is None or bool(is_compiled_by_launches(module, kernel, node.lineno))
     fails = "this does not compile"
     if branch is not None and not is_certain:
         fails = f"a launch that compiles the branch of line {branch.lineno} ends in an error"

@@ -20,7 +20,7 @@ from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Kind, Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
 from tilewright.knowledge.api import Version
-from tilewright.python_syntax import descendants
+from tilewright.python_syntax import descendants, is_none
 from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 
@@ -155,14 +155,10 @@ def _is_whole_or_new(place: ast.expr) -> bool:
         case ast.Constant(value=None):
             return True
         case ast.Slice(lower=lower, upper=upper, step=step):
-            return all(part is None or _is_none(part) for part in (lower, upper, step))
+            return all(part is None or is_none(part) for part in (lower, upper, step))
         case ast.Name():  # a constant that may stand for None
             return place.id.isupper()
     return False
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_tensor(tiles: Tiles, value: Value) -> bool:
