@@ -59,8 +59,9 @@ export async function trainium(editor) {
 export async function optimize(editor) {
   await editor.open("scaled_product.py");
   const before = await source("scaled_product.py");
-  await editor.goTo(...(await place("scaled_product.py", "torch.xpu.synchronize")));
+  // What is marked stands above the line that is gone to, and the hint there has no squiggle.
   await editor.page.waitForSelector(SQUIGGLE);
+  await editor.goTo(...(await place("scaled_product.py", "torch.xpu.synchronize")));
   const offered = await editor.lightBulb();
   await editor.screenshot("2-light-bulb");
   const chosen = await editor.choose(/Optimize for Intel XPU/);
