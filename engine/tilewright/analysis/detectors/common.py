@@ -185,8 +185,13 @@ def all_numbers(module: Module, context: AnalysisContext, kernel: Kernel) -> lis
 
 
 def decorators_known(module: Module, kernel: Kernel) -> bool:
-    """Whether all decorators are Triton's own; another may tune or wrap the launch."""
+    """Whether all decorators are Triton's own; another may tune or wrap the launch.
+
+    So may what an assignment puts around the kernel for another name.
+    """
     if not all(_is_tritons(module, node) for node in kernel.node.decorator_list):
+        return False
+    if kernel.aliases and not _replaced(module).isdisjoint(kernel.aliases):
         return False
     # To look for the words is much quicker.
     may_be_replaced = module.lookup.says(f"{kernel.name} =")

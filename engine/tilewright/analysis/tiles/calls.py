@@ -55,6 +55,8 @@ def method(
         return of_type(owner, name)
     if owner.kind is Kind.DESCRIPTOR:
         return _descriptor_method(engine, value, name, owner, positional)
+    if name == "gather" and not owner.shape:
+        return UNKNOWN  # of a descriptor that the host passes, it reads whole rows
     return returned("cast" if name == "to" else name, engine, value, positional, keywords)
 
 

@@ -1,6 +1,7 @@
 """Detectors of names and keywords that the user's Triton does not have."""
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from tilewright.analysis.detectors.correctness.language import (
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
-from tilewright.analysis.per_kernel import per_kernel
+from tilewright.analysis.per_kernel import per_kernel, per_module
 from tilewright.knowledge.api import LanguageApi, Presence, Version, language_api
 from tilewright.knowledge.language_notes import arguments_of
 from tilewright.knowledge.model import ADVICE
@@ -22,6 +23,7 @@ from tilewright.source.names import Names
 
 _ALWAYS = Presence(is_known=True)
 _NEVER = Presence(is_known=False)
+_IMPORT = re.compile(r"^\s*(?:import|from)\s+triton\b", re.MULTILINE)
 _CONFIG = "triton.Config"
 _CLASSES = ("constexpr", "dtype")
 _Choice = tuple[str, bool]
@@ -48,7 +50,7 @@ def removed_api(module: Module, context: AnalysisContext) -> Iterator[Finding]:
 def api_not_yet_there(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Names and keywords that came with a later Triton than the user's."""
     version, api = context.triton_version, language_api()
-    if version is None or version < api.first:
+    if version is None or version < api.first or _is_handed_on(module):
         return
     for kernel, _ in triton_kernels(module):
         late = [u for u in _used(module, kernel) if _is_late(u.presence, version)]
@@ -63,6 +65,12 @@ def api_not_yet_there(module: Module, context: AnalysisContext) -> Iterator[Find
                     f"{_dotted(version)}: this does not compile.",
                     kernel.name,
                 )
+
+
+@per_module
+def _is_handed_on(module: Module) -> bool:
+    """Whether the file takes Triton from another module alone, which may hand on one of its own."""
+    return "import" in module.text and _IMPORT.search(module.text) is None
 
 
 def _is_late(presence: Presence, version: Version) -> bool:
