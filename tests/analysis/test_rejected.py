@@ -22,7 +22,7 @@ _PRELUDE = "import triton\nimport triton.language as tl\n\n\n"
 _UNDECIDED = frozenset(
     (
         "version_unknown", "clamp", "either_way", "any_count", "fold_columns", "filled", "zeroed",
-        "median", "rendered",
+        "median", "rendered", "gathered_product", "two_parts",
     )
 )  # fmt: skip
 """Kernels that compile with some launches and not with others, or only once the host has replaced

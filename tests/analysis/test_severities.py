@@ -197,3 +197,51 @@ if not hasattr(tl, "gather"):
     assert "unsupported_syntax" not in {
         i.id for i in analyze(parse_module(text), AnalysisContext())
     }
+
+
+_FRAGMENT = """
+@triton.jit
+def filled(x_ptr, B: tl.constexpr):
+    tl.store(x_ptr + tl.arange(0, B), 1.0)
+
+def fill(n):
+    x = torch.empty(n)
+    filled[(1,)](x, B=16)
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [("", 0), ("import triton\nimport triton.language as tl\n", 1), ("import torch, triton\n", 0)],
+)
+def test_a_part_of_a_file_lacks_what_its_rest_imports(head: str, names: int) -> None:
+    assert len(_found(head + _FRAGMENT, "undefined_name")) == names
+
+
+_TWO_EXTENTS = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def product(x_ptr, w_ptr, y_ptr):
+    r, c = tl.arange(0, 32), tl.arange(0, 64)
+    x = tl.load(x_ptr + r[:, None] * 64 + c[None, :])
+    w = tl.load(w_ptr + r[:, None] * 64 + c[None, :])
+    acc = tl.zeros((32, 32), tl.float32)
+    acc += tl.dot(x, {w})
+    tl.store(y_ptr + r[:, None] * 32 + r[None, :], acc)
+
+def run(x, w, y):
+    product[(1,)](x, w, y)
+"""
+
+
+def test_a_wrong_extent_that_leads_to_another_is_said_once() -> None:
+    text = _TWO_EXTENTS.format(w="w")
+    (first,) = _found(text, "dot_shape_mismatch")
+    assert first.severity == 5
+    text = text.replace("acc += tl.dot(x, w)", "p = tl.dot(x, w)\n    acc += p")
+    (later,) = _found(text, "broadcast_mismatch")
+    assert later.severity == 2
+    assert not _found(_TWO_EXTENTS.format(w="w.T"), "broadcast_mismatch")

@@ -28,6 +28,10 @@ _OF_PROGRAMS = frozenset({"race_on_store", "grid_axis_unused"})
 _OF_THREADS = frozenset({"missing_barrier", "lock_without_barrier"})
 _OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
 _OF_COMPILER = frozenset({"shape_not_constexpr", "global_not_constexpr", "unsupported_syntax"})
+_OF_EXTENTS = frozenset({"dot_shape_mismatch", "broadcast_mismatch"})
+"""A tile of a wrong shape leads to more of them: the first of a kernel counts."""
+_OF_VALUES = _OF_EXTENTS | {"non_power_of_two_arange", "dot_tile_too_small"}
+"""What the compiler refuses for values that launches pass, where it comes to the line."""
 _REFUSALS = _OF_COMPILER | {"undefined_name", "removed_api"}
 _NOT_IN_PYTHON = _OF_COMPILER | {"call_outside_kernel", "dot_tile_too_small"}
 _INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
@@ -51,6 +55,7 @@ def with_severities(
         one
         for one in found
         if (one.id not in _OF_PROGRAMS or one.kernel not in unset) and not _is_dead(module, one)
+        if one.id not in _OF_VALUES or not _is_left_out(module, one)
     ]
     if module.lookup.says(_GENERATOR):
         kept = [one for one in kept if one.id not in {"undefined_name", *_OF_COMPILER}]
@@ -84,8 +89,15 @@ def _is_compiled(module: Module, issue: Issue) -> bool | None:
 
     Of other issues it is not asked.
     """
-    kernel = module.kernel_at(issue.range.line) if issue.id in _OF_COMPILER else None
+    is_asked = issue.id in _OF_COMPILER or issue.id in _OF_VALUES
+    kernel = module.kernel_at(issue.range.line) if is_asked else None
     return kernel is None or is_compiled_by_launches(module, kernel, issue.range.line)
+
+
+def _is_left_out(module: Module, issue: Issue) -> bool:
+    """Whether the launches of the file leave out a line whose fault hangs on what they pass."""
+    is_launched = issue.kernel is not None and module.has_launches(issue.kernel)
+    return is_launched and _is_compiled(module, issue) is False
 
 
 def _is_dead(module: Module, issue: Issue) -> bool:
@@ -132,7 +144,7 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
     is_for_fork, read = is_for_a_fork(module), names_with_source(module)
     has_other_threads = is_for_fork or module.lookup.says(_ON_CPU)
     refused = {i.kernel for i in issues if i.id in _REFUSALS and i.severity > POSSIBLE} - {None}
-    kinds, found = taxonomy(), set()
+    kinds, found = taxonomy(), _echoes(issues)
     without_work = _without_work(module, issues) | refused
     for issue in issues:
         is_slow = not kinds[issue.id].is_fault
@@ -144,6 +156,13 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
         if is_refusal or is_of_threads or (is_slow and issue.kernel in without_work):
             found.add(id(issue))
     return frozenset(found)
+
+
+def _echoes(issues: list[Issue]) -> set[int]:
+    """The ids of issues that another of a wrong extent, higher up in the kernel, may lead to."""
+    of_extents = [one for one in issues if one.id in _OF_EXTENTS]
+    first = {one.kernel: one for one in sorted(of_extents, key=lambda i: i.range, reverse=True)}
+    return {id(one) for one in of_extents if one.range.line > first[one.kernel].range.line}
 
 
 def _without_work(module: Module, issues: list[Issue]) -> set[str | None]:

@@ -30,6 +30,8 @@ _IN_KERNELS = frozenset(
 ) | {"min", "max"}
 """The builtins of Python that the compiler knows."""
 _INSTEAD = {"abs": "tl.abs", "sum": "tl.sum", "round": "libdevice.round", "pow": "libdevice.pow"}
+_MEMORIES_OF_NKI = frozenset(("sbuf", "psum", "hbm"))
+"""Names that NKI's compiler gives each kernel: https://awsdocs-neuron.readthedocs-hosted.com."""
 _PLAIN_CALLS = frozenset(("int", "float", "bool", "str", "len", "list", "tuple", "dict", "set"))
 _REFUSED_FROM = (3, 0)
 _ANNOTATED_UNTIL = (3, 3)
@@ -65,14 +67,17 @@ def undefined_name(module: Module, context: AnalysisContext) -> Iterator[Finding
 
 def _undefined_in_python(module: Module) -> Iterator[Finding]:
     """Such names in functions that run as Python: NKI kernels, and those that launch a kernel."""
+    hosts = () if _is_fragment(module) else launching_functions(module)
     functions: list[tuple[str | None, ast.FunctionDef]] = [
-        *((None, module.host_functions[name]) for name in launching_functions(module)),
+        *((None, module.host_functions[name]) for name in hosts),
         *((kernel.name, kernel.node) for kernel in nki_kernels(module)),
     ]
     for kernel, function in functions:
+        given = _MEMORIES_OF_NKI if kernel is not None else frozenset[str]()
         for node in _read_only(function):
             name = node.id
-            if name not in bound_in_module(module) and name not in _bound_around(module, function):
+            is_given = name in given or name in bound_in_module(module)
+            if not is_given and name not in _bound_around(module, function):
                 yield Finding(
                     module.index.range_of(node),
                     f"{name} is defined neither in this function nor in this file: the call that "
@@ -80,6 +85,19 @@ def _undefined_in_python(module: Module) -> Iterator[Finding]:
                     kernel,
                     severity=_severity(function, node),
                 )
+
+
+def _is_fragment(module: Module) -> bool:
+    """Whether the decorators of a file's kernels need a name that it lacks: it cannot be imported.
+
+    What else it lacks may stand where the rest of it is.
+    """
+    return "triton" not in bound_in_module(module) and any(
+        isinstance(node, ast.Name) and node.id == "triton"
+        for kernel in module.kernels
+        for decorator in kernel.node.decorator_list
+        for node in descendants(decorator)
+    )
 
 
 def _severity(function: ast.FunctionDef, node: ast.Name) -> int | None:
