@@ -211,8 +211,8 @@ def _unkeyed_loops(module: Module, kernel: Kernel, flow: Flow) -> list[str]:
         for p in kernel.parameters
         if p.name in found - key - pointers
         and not p.is_constexpr
-        # A rounded extent is in the key by a name of its own: CACHE_K for K.
-        and not any(other.lower().endswith(f"_{p.name.lower()}") for other in key)
+        # A rounded extent is in the key by a name of its own: CACHE_K or K_bucket for K.
+        and not any(f"_{p.name}_".lower() in f"_{other}_".lower() for other in key)
         and not _follows_key(module, kernel, p.name, key)
     ]
 

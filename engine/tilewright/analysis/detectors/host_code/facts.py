@@ -98,10 +98,14 @@ def is_tensor(graph: HostGraph, value: HostValue, depth: int = 0) -> bool:
     for use in graph.direct_uses(value):
         if use.kind is UseKind.SHAPE and _shape_query(use.node) in SHAPE_ATTRIBUTES | SHAPE_METHODS:
             return True
-        if use.role is not None and (use.role.reads or use.role.writes):
+        role = use.role
+        if role is not None and role.is_sure and (role.reads or role.writes):
             return True
-        if use.result is not None and use.result.operation.startswith("."):
-            return use.result.operation not in _OF_NUMBERS
+        result = use.result
+        # What a method is given besides its tensor may be a number: ``x.sum(dim)``.
+        is_method = result is not None and result.operation.startswith(".")
+        if result is not None and is_method and result.sources[0] is value:
+            return result.operation not in _OF_NUMBERS
     if value.origin is Origin.COMPUTED:
         return any(is_tensor(graph, source, depth + 1) for source in value.sources)
     return value.origin is Origin.VIEW and is_tensor(graph, value.sources[0], depth + 1)
