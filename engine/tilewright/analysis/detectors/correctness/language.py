@@ -13,7 +13,7 @@ from tilewright.source.names import Names
 _FORKS = (
     *("ascend", "npu", "cann", "cambricon", "camb", "mlu", "enflame", "gcu[0-9]*", "kunlun"),
     *("kunlunxin", "mthreads", "musa", "metax", "iluvatar", "hygon", "sunrise", "spacemit"),
-    *("tsingmicro", "thead", "aipu"),
+    *("tsingmicro", "thead", "aipu", "arm"),
 )
 """Chips whose vendors ship a Triton of their own, with names and rules of its own.
 
