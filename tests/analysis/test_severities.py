@@ -1,5 +1,7 @@
 """What is said of kernels that nothing launches, or that do not compile."""
 
+from textwrap import indent
+
 import pytest
 
 from tilewright.analysis import AnalysisContext, Issue, analyze
@@ -175,6 +177,12 @@ _LAUNCH = "first[(1,)](x, 3, B=16)\n"
         (f"{_FILLS}\n{_BREAKS}\ndef run(x):\n    {_LAUNCH}", 1),
         (f"{_BREAKS}\n{_FILLS}\ndef run(x):\n    {_LAUNCH}", 0),
         (f"{_BREAKS}\nx = make()\n{_LAUNCH}\n{_FILLS}", 1),
+        (f"if HAS_TRITON:\n{indent(_BREAKS + _FILLS, '    ')}\ndef run(x):\n    {_LAUNCH}", 0),
+        (
+            f"if NEW:\n{indent(_BREAKS, '    ')}\nelse:\n{indent(_FILLS, '    ')}\n"
+            f"def run(x):\n    {_LAUNCH}",
+            1,
+        ),
     ],
 )
 def test_what_a_later_definition_replaces_has_no_issues(text: str, count: int) -> None:

@@ -114,10 +114,23 @@ def _is_dead(module: Module, issue: Issue) -> bool:
 def _is_replaced(module: Module, kernel: Kernel) -> bool:
     """Whether functions alone launch a kernel, by a name that a later definition has taken."""
     last = module.lookup.named[kernel.name][-1]
-    if last is kernel or kernel.node.col_offset or last.node.col_offset:
+    if last is kernel or not _follows_in_block(module, kernel.node, last.node):
         return False
     launches = module.lookup.launches.get(kernel.name, ())
     return bool(launches) and all(launch.host_function for launch in launches)
+
+
+def _follows_in_block(module: Module, first: ast.stmt, later: ast.stmt) -> bool:
+    """Whether two statements stand in one block at the top of the file: both are run."""
+    pending = [module.tree.body]
+    while pending:
+        body = pending.pop()
+        if first in body:
+            return later in body
+        for statement in body:
+            if isinstance(statement, ast.If | ast.Try):
+                pending += [statement.body, statement.orelse]
+    return False
 
 
 def _is_placeholder(kernel: Kernel) -> bool:

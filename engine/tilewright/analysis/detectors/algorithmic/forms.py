@@ -177,8 +177,11 @@ def _is_tanh(value: Value) -> bool:
 
 @kernel_detector("unstable_softplus", triton_kernels)
 def unstable_softplus(module: Module, kernel: Kernel, flow: Flow) -> Reports:
-    """``log(1 + exp(x))`` of values that nothing keeps from growing."""
-    if not any(True for _ in flow.calls(*_EXP)):
+    """``log(1 + exp(x))`` of values that nothing keeps from growing.
+
+    Of a helper that stores nothing the callers may choose the argument where it is large.
+    """
+    if not flow.writes or not any(True for _ in flow.calls(*_EXP)):
         return
     chosen: set[Value] | None = None
     for node, value, _ in flow.calls(*_LOGS):
