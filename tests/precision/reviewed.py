@@ -55,6 +55,8 @@ LISTS = (
     (FOLDER / "second_known_repositories.yaml", "at first sight"),
     (FOLDER / "third_known_repositories.yaml", "at first sight"),
     (FOLDER / "generated_kernels.yaml", "at first sight"),
+    (FOLDER / "mixed_repositories.yaml", "at first sight"),
+    (FOLDER / "mixed_packages.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 
