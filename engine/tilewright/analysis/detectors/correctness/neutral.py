@@ -8,6 +8,7 @@ from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.correctness.divisibility import states_divisibility
 from tilewright.analysis.detectors.correctness.lanes import is_filled, masking_terms, reduced_axis
 from tilewright.analysis.detectors.correctness.masks import is_sum, terms, unexpanded, upper_bounds
+from tilewright.analysis.detectors.correctness.padded_scores import padded_scores
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
@@ -19,6 +20,14 @@ from tilewright.source.model import Kernel, Module
 _SUMS = (TL + "sum",)
 _EXPONENTIALS = tuple(f"{TL}{prefix}{name}" for prefix in ("", "math.") for name in ("exp", "exp2"))
 _KEEPS_ZERO = tuple(TL + name for name in ("abs", "sqrt", "math.sqrt", "math.abs"))
+_SHIFTED = (
+    "Lanes past the end are loaded as 0{where}, and arithmetic has changed them before "
+    "this sum, which counts each of them: put zeros there with tl.where and the mask."
+)
+_SCORES = (
+    "What is loaded past the end{where} gives scores of 0, and this sum counts their "
+    "exponentials: give those scores -inf by tl.where before the maximum."
+)
 _LOW = -1e4
 _LOWER_THAN_MOST = -50.0
 """Its exponential counts for nothing where the maximum of a row is not much below zero."""
@@ -38,19 +47,29 @@ class Lane(Enum):
 def neutral_element(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Lanes past the end that were loaded as zero and are no zero where they are summed."""
     for kernel, flow in triton_kernels(module):
-        sums = [(node, value) for node, value, _ in flow.calls(*_SUMS) if _may_shift(flow, value)]
-        if sums:
-            unread = _unread(kernel)
-            sums = [(node, value) for node, value in sums if id(node) not in unread]
-        if not sums:
-            continue
-        tiles = tiles_of(module, kernel, context)
-        by_result = {a.result: a for a in flow.loads if a.result is not None}
-        counted = [(node, _counted(module, kernel, flow, tiles, value)) for node, value in sums]
-        found = [(node, load) for node, load in counted if load is not None]
+        found = {node: (load, _SHIFTED) for node, load in _shifted(module, context, kernel, flow)}
+        for node, load in padded_scores(flow):
+            found.setdefault(node, (load, _SCORES))
         if found and not states_divisibility(module, kernel) and not _takes_whole_blocks(flow):
-            for node, load in found:
-                yield _finding(module, kernel, node, by_result.get(load))
+            by_result = {a.result: a for a in flow.loads if a.result is not None}
+            for node, (load, what) in found.items():
+                yield _finding(module, kernel, node, by_result.get(load), what)
+
+
+def _shifted(
+    module: Module, context: AnalysisContext, kernel: Kernel, flow: Flow
+) -> Iterator[tuple[ast.Call, Value]]:
+    """Sums of lanes that were loaded as zero and that arithmetic has changed, with the load."""
+    sums = [(node, value) for node, value, _ in flow.calls(*_SUMS) if _may_shift(flow, value)]
+    if not sums:
+        return
+    unread = _unread(kernel)
+    sums = [(node, value) for node, value in sums if id(node) not in unread]
+    tiles = tiles_of(module, kernel, context) if sums else None
+    for node, value in sums:
+        load = None if tiles is None else _counted(module, kernel, flow, tiles, value)
+        if load is not None:
+            yield node, load
 
 
 def _takes_whole_blocks(flow: Flow) -> bool:
@@ -103,16 +122,13 @@ def _may_shift(flow: Flow, reduction: Value) -> bool:
     return False
 
 
-def _finding(module: Module, kernel: Kernel, node: ast.Call, load: Access | None) -> Finding:
+def _finding(
+    module: Module, kernel: Kernel, node: ast.Call, load: Access | None, what: str
+) -> Finding:
     related = () if load is None else (Related("loaded here", module.index.range_of(load.node)),)
     where = "" if load is None else f" on line {load.node.lineno}"
-    return Finding(
-        module.index.range_of(node),
-        f"Lanes past the end are loaded as 0{where}, and arithmetic has changed them before "
-        "this sum, which counts each of them: put zeros there with tl.where and the mask.",
-        kernel.name,
-        related=related,
-    )
+    text = what.format(where=where)
+    return Finding(module.index.range_of(node), text, kernel.name, related=related)
 
 
 def _counted(

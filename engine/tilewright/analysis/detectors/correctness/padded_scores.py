@@ -1,0 +1,184 @@
+"""Scores of keys past the end in a loop of attention: zeros, whose exponentials a sum counts."""
+
+import ast
+from collections.abc import Iterator
+
+from tilewright.analysis.detectors.common import TL
+from tilewright.analysis.detectors.correctness.masks import terms, unexpanded
+from tilewright.analysis.values import Flow, Value, reached, walk
+
+_SUM = TL + "sum"
+_EXPONENTIALS = tuple(f"{TL}{prefix}{name}" for prefix in ("", "math.") for name in ("exp", "exp2"))
+_HINTS = (TL + "multiple_of", TL + "max_contiguous")
+_RANK = 2
+_DEEP = 24
+
+
+def padded_scores(flow: Flow) -> Iterator[tuple[ast.Call, Value]]:
+    """Sums of exponentials of a product, with the load whose tail makes lanes of it zero.
+
+    The loop runs up to the bound of the load's mask, so that its last turn has such lanes, and
+    nothing between the product and the sum asks for that bound.
+    """
+    known = set[Value]()
+    for node, value, _ in flow.calls(_SUM):
+        axis = _axis(value) if "dot" in value.operations else None
+        found = None if axis is None else _product(value.positional[0], axis)
+        if axis is None or found is None:
+            continue
+        product, between = found
+        for load, bound in _tails(product, axis):
+            if load not in known and not any(_asks_for(part, bound) for part in between):
+                known.add(load)
+                yield node, load
+                break
+
+
+def _axis(reduction: Value) -> int | None:
+    given = reduction.argument(1, "axis")
+    axis = None if given is None else given.detail
+    if type(axis) is not int or not -_RANK <= axis < _RANK or not reduction.positional:
+        return None
+    return axis % _RANK
+
+
+def _product(summed: Value, axis: int) -> tuple[Value, list[Value]] | None:
+    """The product whose exponential is summed, and what stands between: each value once."""
+    between: list[Value] = []
+    value, is_power = summed, False
+    for _ in range(_DEEP):
+        if value.op == "dot":
+            return (value, list(_all_parts(between))) if is_power else None
+        between.append(value)
+        is_power = is_power or value.is_call(*_EXPONENTIALS)
+        inner = _inner(value, axis)
+        if inner is None:
+            return None
+        value = inner
+    return None
+
+
+def _all_parts(values: list[Value]) -> Iterator[Value]:
+    """Values with all they are made of, but for what loads and products are made of."""
+    seen: set[int] = set()
+    for value in values:
+        for part in reached(value, _onward):
+            if id(part) not in seen:
+                seen.add(id(part))
+                yield part
+
+
+def _onward(value: Value) -> tuple[Value, ...]:
+    return () if value.op in ("load", "dot", "loop_index") else value.operands
+
+
+def _inner(value: Value, axis: int) -> Value | None:
+    """The operand that the product is in, where the others are equal in all lanes of the axis."""
+    if value.op == "cast" or (value.op == "unary" and value.detail == "UAdd"):
+        return value.operands[0]
+    if value.is_call(*_EXPONENTIALS) and value.positional:
+        return value.positional[0]
+    if value.op == "select":
+        return _plain(value)
+    if value.is_call(TL + "where") and len(value.positional) == 3:
+        condition, chosen, _ = value.positional
+        return chosen if _is_flat(condition, axis) else None
+    if value.is_binary("Add", "Sub", "Mult", "Div"):
+        left, right = value.operands
+        if _holds_product(left) and _is_flat(right, axis):
+            return left
+        if _holds_product(right) and _is_flat(left, axis) and not value.is_binary("Sub", "Div"):
+            return right
+    return None
+
+
+def _plain(choice: Value) -> Value | None:
+    """Of two values that a flag chooses between, the one that the other is made of."""
+    _, one, two = choice.operands
+    if any(part is two for part in walk(one)):
+        return two
+    return one if any(part is one for part in walk(two)) else None
+
+
+def _holds_product(value: Value) -> bool:
+    return "dot" in value.operations
+
+
+def _is_flat(value: Value, axis: int) -> bool:
+    """Whether a value is the same in all lanes of an axis: a number, or rows spread over it."""
+    value = value.uncast
+    if value.op == "expand":
+        added = str(value.detail).split(",")
+        return len(added) == _RANK and added[axis] == "None"
+    if value.op == "load":
+        return "arange" not in value.positional[0].operations and "mask" not in value.keywords
+    if value.op in ("const", "param", "global"):
+        return True
+    is_number = value.op in ("binary", "unary", "compare", "call") and bool(value.operands)
+    return is_number and all(_is_flat(part, axis) for part in value.operands)
+
+
+def _tails(product: Value, axis: int) -> Iterator[tuple[Value, Value]]:
+    """Loads of the operand that gives the axis, each with the bound of its mask and of a loop."""
+    if len(product.positional) < _RANK:
+        return
+    for operand, along in _operands(product.positional[axis], axis):
+        mask = operand.keyword("mask") if operand.op == "load" else None
+        for term in terms(mask) if mask is not None else ():
+            bound = _bound_along(term, along)
+            if bound is not None:
+                yield operand, bound
+
+
+def _operands(value: Value, axis: int) -> Iterator[tuple[Value, int]]:
+    """What an operand of a product is, in each branch, with the axis as it is turned there."""
+    pending = [(value, axis)]
+    while pending:
+        current, along = pending.pop()
+        is_turn = current.is_call(TL + "trans") and len(current.positional) == 1
+        is_turn = is_turn or (current.op == "attribute" and current.detail == "T")
+        is_turn = is_turn or (current.op == "method" and current.detail == "trans")
+        if current.op == "select":
+            pending += [(part, along) for part in current.operands[1:]]
+        elif is_turn or (current.op == "cast" and current.operands):
+            pending.append((current.operands[0], 1 - along if is_turn else along))
+        else:
+            yield current, along
+
+
+def _bound_along(term: Value, axis: int) -> Value | None:
+    """The end of a loop that a condition on the lanes of an axis holds indices below."""
+    spread = None
+    while term.op in ("cast", "expand") and term.operands:
+        spread = term if term.op == "expand" else spread
+        term = term.operands[0]
+    if term.op != "compare" or term.detail not in ("Lt", "Gt"):
+        return None
+    index, bound = term.operands if term.detail == "Lt" else term.operands[::-1]
+    spread = spread or index.uncast
+    added = str(spread.detail).split(",") if spread.op == "expand" else []
+    if len(added) != _RANK or added[axis] != ":" or added[1 - axis] != "None":
+        return None
+    index, bound = unexpanded(index), _bare(unexpanded(bound))
+    for loop in (part for part in (*walk(index), *walk(bound)) if part.op == "loop_index"):
+        stop = _bare(loop.operands[1]) if len(loop.operands) == 3 else None
+        if stop is None or loop.operands[2].is_const(1):
+            continue
+        if bound is stop and "loop_index" in index.operations:
+            return stop
+        is_rest = bound.is_binary("Sub") and _bare(bound.operands[0]) is stop
+        if is_rest and _bare(bound.operands[1]) is loop:
+            return stop
+    return None
+
+
+def _bare(value: Value) -> Value:
+    """A value without casts, and without what the compiler is told of it."""
+    while value.operands and (value.op == "cast" or value.is_call(*_HINTS)):
+        value = value.operands[0]
+    return value
+
+
+def _asks_for(part: Value, bound: Value) -> bool:
+    """Whether a comparison is with a bound, or with what is made of it."""
+    return part.op == "compare" and any(inner is bound for inner in reached(part, _onward))
