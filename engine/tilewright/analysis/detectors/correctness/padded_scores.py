@@ -27,7 +27,7 @@ def padded_scores(flow: Flow) -> Iterator[tuple[ast.Call, Value]]:
         if axis is None or found is None:
             continue
         product, between = found
-        for load, bound in _tails(product, axis):
+        for load, bound in _tails(flow, product, axis):
             if load not in known and not any(_asks_for(part, bound) for part in between):
                 known.add(load)
                 yield node, load
@@ -118,7 +118,7 @@ def _is_flat(value: Value, axis: int) -> bool:
     return is_number and all(_is_flat(part, axis) for part in value.operands)
 
 
-def _tails(product: Value, axis: int) -> Iterator[tuple[Value, Value]]:
+def _tails(flow: Flow, product: Value, axis: int) -> Iterator[tuple[Value, Value]]:
     """Loads of the operand that gives the axis, each with the bound of its mask and of a loop."""
     if len(product.positional) < _RANK:
         return
@@ -128,6 +128,38 @@ def _tails(product: Value, axis: int) -> Iterator[tuple[Value, Value]]:
             bound = _bound_along(term, along)
             if bound is not None:
                 yield operand, bound
+        bound = _checked_extent(flow, operand, along)
+        if bound is not None and _ends_loop(flow, operand, bound):
+            yield operand, bound
+
+
+def _checked_extent(flow: Flow, load: Value, axis: int) -> Value | None:
+    """The extent of a block pointer that a load checks along an axis."""
+    nodes = [a.node for a in flow.loads if a.result is load] if load.op == "load" else []
+    if not any(axis in _checked_axes(node) for node in nodes):
+        return None
+    pointer = load.positional[0]
+    while pointer.op == "phi" or pointer.is_call(TL + "advance"):
+        pointer = pointer.operands[0]
+    shape = pointer.argument(1, "shape") if pointer.is_call(TL + "make_block_ptr") else None
+    if shape is None or shape.op != "tuple" or len(shape.operands) != _RANK:
+        return None
+    return _bare(shape.operands[axis])
+
+
+def _checked_axes(load: ast.Call) -> frozenset[int]:
+    given = (k.value for k in load.keywords if k.arg == "boundary_check")
+    parts = (part for value in given for part in ast.walk(value))
+    return frozenset(p.value for p in parts if isinstance(p, ast.Constant) and type(p.value) is int)
+
+
+def _ends_loop(flow: Flow, load: Value, bound: Value) -> bool:
+    """Whether a load is in a loop that runs up to a bound in steps of more than one."""
+    bounds = (loop.bounds for loop in flow.loops.values() if loop.number in load.varies)
+    return any(
+        found is not None and _bare(found[1]) is bound and not found[2].is_const(1)
+        for found in bounds
+    )
 
 
 def _operands(value: Value, axis: int) -> Iterator[tuple[Value, int]]:
