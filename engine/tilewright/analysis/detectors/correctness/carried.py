@@ -117,13 +117,17 @@ def _differ(one: _Type, two: _Type) -> bool:
     if one.shape is not None and two.shape is not None:
         if len(one.shape) != len(two.shape):
             return True
-        if any(
-            isinstance(a, int) and isinstance(b, int) and a != b
-            for a, b in zip(one.shape, two.shape, strict=True)
-        ):
+        if any(_is_other(a, b) for a, b in zip(one.shape, two.shape, strict=True)):
             return True
     known = one.dtype is not None and two.dtype not in (None, WEAK)
     return known and one.dtype != two.dtype
+
+
+def _is_other(before: Dim, after: Dim) -> bool:
+    """Whether an extent changes; one that launches set is taken to be more than one lane."""
+    if isinstance(before, int):
+        return before != after if isinstance(after, int) else before == 1
+    return False
 
 
 def _definition(flow: Flow, name: str, end: Value) -> Definition | None:
