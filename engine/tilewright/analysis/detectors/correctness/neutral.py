@@ -1,7 +1,7 @@
 """Detector of masked lanes that a reduction counts: their value is not its neutral element."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
@@ -47,8 +47,10 @@ class Lane(Enum):
 def neutral_element(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """Lanes past the end that were loaded as zero and are no zero where they are summed."""
     for kernel, flow in triton_kernels(module):
-        found = {node: (load, _SHIFTED) for node, load in _shifted(module, context, kernel, flow)}
-        for node, load in padded_scores(flow):
+        sums = [(node, value) for node, value, _ in flow.calls(*_SUMS)]
+        shifted = _shifted(module, context, kernel, flow, sums)
+        found = {node: (load, _SHIFTED) for node, load in shifted}
+        for node, load in padded_scores(flow, sums):
             found.setdefault(node, (load, _SCORES))
         if found and not states_divisibility(module, kernel) and not _takes_whole_blocks(flow):
             by_result = {a.result: a for a in flow.loads if a.result is not None}
@@ -57,19 +59,20 @@ def neutral_element(module: Module, context: AnalysisContext) -> Iterator[Findin
 
 
 def _shifted(
-    module: Module, context: AnalysisContext, kernel: Kernel, flow: Flow
+    module: Module,
+    context: AnalysisContext,
+    kernel: Kernel,
+    flow: Flow,
+    sums: Iterable[tuple[ast.Call, Value]],
 ) -> Iterator[tuple[ast.Call, Value]]:
-    """Sums of lanes that were loaded as zero and that arithmetic has changed, with the load."""
-    sums = [(node, value) for node, value, _ in flow.calls(*_SUMS) if _may_shift(flow, value)]
-    if not sums:
-        return
-    unread = _unread(kernel)
-    sums = [(node, value) for node, value in sums if id(node) not in unread]
-    tiles = tiles_of(module, kernel, context) if sums else None
-    for node, value in sums:
-        load = None if tiles is None else _counted(module, kernel, flow, tiles, value)
-        if load is not None:
-            yield node, load
+    """Those of lanes that were loaded as zero and that arithmetic has changed, with the load."""
+    asked = [(node, value) for node, value in sums if _may_shift(flow, value)]
+    unread = _unread(kernel) if asked else set[int]()
+    for node, value in asked:
+        if id(node) not in unread:
+            load = _counted(module, kernel, flow, tiles_of(module, kernel, context), value)
+            if load is not None:
+                yield node, load
 
 
 def _takes_whole_blocks(flow: Flow) -> bool:

@@ -1,27 +1,28 @@
 """Scores of keys past the end in a loop of attention: zeros, whose exponentials a sum counts."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tilewright.analysis.detectors.common import TL
 from tilewright.analysis.detectors.correctness.masks import terms, unexpanded
 from tilewright.analysis.values import Flow, Value, reached, walk
 
-_SUM = TL + "sum"
 _EXPONENTIALS = tuple(f"{TL}{prefix}{name}" for prefix in ("", "math.") for name in ("exp", "exp2"))
 _HINTS = (TL + "multiple_of", TL + "max_contiguous")
 _RANK = 2
 _DEEP = 24
 
 
-def padded_scores(flow: Flow) -> Iterator[tuple[ast.Call, Value]]:
-    """Sums of exponentials of a product, with the load whose tail makes lanes of it zero.
+def padded_scores(
+    flow: Flow, sums: Iterable[tuple[ast.Call, Value]]
+) -> Iterator[tuple[ast.Call, Value]]:
+    """Those sums that are of exponentials of a product, with the load whose tail is zero in it.
 
     The loop runs up to the bound of the load's mask, so that its last turn has such lanes, and
     nothing between the product and the sum asks for that bound.
     """
     known = set[Value]()
-    for node, value, _ in flow.calls(_SUM):
+    for node, value in sums:
         axis = _axis(value) if "dot" in value.operations else None
         found = None if axis is None else _product(value.positional[0], axis)
         if axis is None or found is None:
