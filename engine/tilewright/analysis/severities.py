@@ -4,9 +4,10 @@ What goes wrong at some sizes only is less certain where no captured launch show
 may exclude them outside of the file. In a kernel that nothing mentions, in a file that launches
 others, what is slow or hangs on a launch is advice, and other faults are no more than possible, as
 the kernel may be left over. What the compiler refuses in a branch that no launch of the file may
-take is advice. A kernel that does not compile, or writes nothing, is not slow, and what would go
-wrong in its runs is advice until it compiles; of one that reads an undefined name nothing is said
-of which program stores where. Statements that never run have no issues.
+take is advice, or not reported if it hangs on values that launches pass. A kernel that does not
+compile, or writes nothing, is not slow, and what would go wrong in its runs is advice until it
+compiles; of one that reads an undefined name nothing is said of which program stores where.
+Statements that never run have no issues.
 """
 
 import ast
@@ -54,8 +55,9 @@ def with_severities(
     kept = [
         one
         for one in found
-        if (one.id not in _OF_PROGRAMS or one.kernel not in unset) and not _is_dead(module, one)
-        if one.id not in _OF_VALUES or not _is_left_out(module, one)
+        if (one.id not in _OF_PROGRAMS or one.kernel not in unset)
+        and not _is_dead(module, one)
+        and not _is_left_out(module, one)
     ]
     if module.lookup.says(_GENERATOR):
         kept = [one for one in kept if one.id not in {"undefined_name", *_OF_COMPILER}]
@@ -96,8 +98,9 @@ def _is_compiled(module: Module, issue: Issue) -> bool | None:
 
 def _is_left_out(module: Module, issue: Issue) -> bool:
     """Whether the launches of the file leave out a line whose fault hangs on what they pass."""
-    is_launched = issue.kernel is not None and module.has_launches(issue.kernel)
-    return is_launched and _is_compiled(module, issue) is False
+    if issue.id not in _OF_VALUES or issue.kernel is None:
+        return False
+    return module.has_launches(issue.kernel) and _is_compiled(module, issue) is False
 
 
 def _is_dead(module: Module, issue: Issue) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tilewright.analysis.detectors.common import TL
 from tilewright.analysis.values import Value, values_within, walk
 
 _LONGEST_AXIS = 2
@@ -22,6 +23,34 @@ def unexpanded(value: Value) -> Value:
     while value.op in ("expand", "cast") and value.operands:
         value = value.operands[0]
     return value
+
+
+def laid_along(term: Value, axis: int, rank: int) -> bool:
+    """Whether a vector's condition was given the axes that put it along one of them."""
+    while term.op == "cast" and term.operands:
+        term = term.operands[0]
+    added = str(term.detail).split(",")
+    others = (part for place, part in enumerate(added) if place != axis)
+    return (
+        term.op == "expand"
+        and len(added) == rank
+        and added[axis] == ":"
+        and all(part == "None" for part in others)
+    )
+
+
+def transposed(operand: Value) -> tuple[Value, bool]:
+    """An operand of a product without casts and transposes, and whether it is turned."""
+    turned = False
+    while operand.operands:
+        is_turn = operand.is_call(TL + "trans") and len(operand.positional) == 1
+        is_turn = is_turn or (operand.op == "attribute" and operand.detail == "T")
+        is_turn = is_turn or (operand.op == "method" and operand.detail == "trans")
+        if not is_turn and operand.op != "cast":
+            break
+        turned ^= is_turn
+        operand = operand.operands[0]
+    return operand, turned
 
 
 def upper_bounds(mask: Value) -> Iterator[tuple[Value, Value]]:

@@ -31,7 +31,10 @@ _IN_KERNELS = frozenset(
 """The builtins of Python that the compiler knows."""
 _INSTEAD = {"abs": "tl.abs", "sum": "tl.sum", "round": "libdevice.round", "pow": "libdevice.pow"}
 _MEMORIES_OF_NKI = frozenset(("sbuf", "psum", "hbm"))
-"""Names that NKI's compiler gives each kernel: https://awsdocs-neuron.readthedocs-hosted.com."""
+"""Memories that a kernel names without an import.
+
+NKI's documentation calls ``sbuf`` a keyword and uses ``hbm`` alike; ``psum`` is assumed to be one.
+"""
 _PLAIN_CALLS = frozenset(("int", "float", "bool", "str", "len", "list", "tuple", "dict", "set"))
 _REFUSED_FROM = (3, 0)
 _ANNOTATED_UNTIL = (3, 3)

@@ -4,10 +4,17 @@ import ast
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
-from tilewright.analysis.detectors.common import TL, triton_kernels
+from tilewright.analysis.detectors.common import EXPONENTIALS, TL, triton_kernels
 from tilewright.analysis.detectors.correctness.divisibility import states_divisibility
 from tilewright.analysis.detectors.correctness.lanes import is_filled, masking_terms, reduced_axis
-from tilewright.analysis.detectors.correctness.masks import is_sum, terms, unexpanded, upper_bounds
+from tilewright.analysis.detectors.correctness.masks import (
+    is_sum,
+    laid_along,
+    terms,
+    transposed,
+    unexpanded,
+    upper_bounds,
+)
 from tilewright.analysis.detectors.correctness.padded_scores import padded_scores
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -18,7 +25,6 @@ from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 
 _SUMS = (TL + "sum",)
-_EXPONENTIALS = tuple(f"{TL}{prefix}{name}" for prefix in ("", "math.") for name in ("exp", "exp2"))
 _KEEPS_ZERO = tuple(TL + name for name in ("abs", "sqrt", "math.sqrt", "math.abs"))
 _SHIFTED = (
     "Lanes past the end are loaded as 0{where}, and arithmetic has changed them before "
@@ -117,7 +123,7 @@ def _may_shift(flow: Flow, reduction: Value) -> bool:
     """Whether masked loads are summed, moved by others or as exponentials: what costs little."""
     for added in _added(flow, reduction.positional[0]) if reduction.positional else ():
         parts = list(values_within(added, _is_lane_by_lane))
-        is_moved = any(v.is_binary("Sub", "Add") or v.is_call(*_EXPONENTIALS) for v in parts)
+        is_moved = any(v.is_binary("Sub", "Add") or v.is_call(*EXPONENTIALS) for v in parts)
         if is_moved and any(
             v.op == "dot" or (v.op == "load" and v.keyword("other") is not None) for v in parts
         ):
@@ -160,24 +166,10 @@ def _masked_lanes(
     if value.op == "load":
         yield from ((value, term) for term in masking_terms(value, axis, rank, tiles))
     elif value.op == "dot" and rank == 2 and len(value.positional) >= 2:
-        operand, turned = _transposed(value.positional[axis])
+        operand, turned = transposed(value.positional[axis])
         if operand.op == "load":
             along = 1 - axis if turned else axis
             yield from ((operand, term) for term in masking_terms(operand, along, rank, tiles))
-
-
-def _transposed(operand: Value) -> tuple[Value, bool]:
-    """An operand of a product without casts and transposes, and whether it is turned."""
-    turned = False
-    while operand.operands:
-        is_turn = operand.is_call(TL + "trans") and len(operand.positional) == 1
-        is_turn = is_turn or (operand.op == "attribute" and operand.detail == "T")
-        is_turn = is_turn or (operand.op == "method" and operand.detail == "trans")
-        if not is_turn and operand.op != "cast":
-            break
-        turned ^= is_turn
-        operand = operand.operands[0]
-    return operand, turned
 
 
 def _added(flow: Flow, operand: Value) -> Iterator[Value]:
@@ -194,7 +186,7 @@ def _added(flow: Flow, operand: Value) -> Iterator[Value]:
 
 def _is_lane_by_lane(value: Value) -> bool:
     return value.op in ("binary", "unary", "cast", "expand", "select") or value.is_call(
-        *_EXPONENTIALS, *_KEEPS_ZERO, TL + "where"
+        *EXPONENTIALS, *_KEEPS_ZERO, TL + "where"
     )
 
 
@@ -301,7 +293,7 @@ class _Lanes:
 
     def _product(self, value: Value) -> Lane:
         """A product's lanes are zero where those of one operand are: they are sums of products."""
-        operands = [_transposed(operand)[0] for operand in value.positional[:2]]
+        operands = [transposed(operand)[0] for operand in value.positional[:2]]
         is_plain = len(value.positional) == 2
         zero = any(v.op == "load" and self._loaded(v) is Lane.ZERO for v in operands)
         return Lane.ZERO if is_plain and zero else Lane.UNKNOWN
@@ -310,7 +302,7 @@ class _Lanes:
         """Whether a value is the mask's condition, alone or joined with others."""
         asked = (t for t in terms(value.uncast) if unexpanded(t) is self._bare)
         if self._is_strict:
-            return any(_laid_along(t, self._axis, self._rank) for t in asked)
+            return any(laid_along(t, self._axis, self._rank) for t in asked)
         return any(True for _ in asked) or self._term in terms(value.uncast)
 
     def _sums_zeros(self, value: Value) -> bool:
@@ -365,27 +357,13 @@ class _Lanes:
         if value.is_call(*_SUMS, TL + "max", TL + "min"):
             return Lane.UNIFORM
         inner = {self.lane_of(v) for v in value.operands}
-        if value.is_call(*_EXPONENTIALS):
+        if value.is_call(*EXPONENTIALS):
             if inner == {Lane.LOW}:
                 return Lane.ZERO
             return Lane.UNKNOWN if Lane.UNKNOWN in inner else Lane.OFFSET
         if value.is_call(*_KEEPS_ZERO) and len(inner) == 1:
             return next(iter(inner))
         return Lane.UNIFORM if inner <= {Lane.UNIFORM, Lane.ZERO} and inner else Lane.UNKNOWN
-
-
-def _laid_along(term: Value, axis: int, rank: int) -> bool:
-    """Whether a vector's condition was given the axes that put it along one of them."""
-    while term.op == "cast" and term.operands:
-        term = term.operands[0]
-    added = str(term.detail).split(",")
-    others = (part for place, part in enumerate(added) if place != axis)
-    return (
-        term.op == "expand"
-        and len(added) == rank
-        and added[axis] == ":"
-        and all(part == "None" for part in others)
-    )
 
 
 def _number(value: Value) -> Lane:

@@ -3,55 +3,52 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from tilewright.analysis.detectors.common import TL
-from tilewright.analysis.detectors.correctness.masks import terms, unexpanded
-from tilewright.analysis.values import Flow, Value, reached, walk
+from tilewright.analysis.detectors.common import EXPONENTIALS, TL
+from tilewright.analysis.detectors.correctness.lanes import reduced_axis
+from tilewright.analysis.detectors.correctness.masks import (
+    laid_along,
+    terms,
+    transposed,
+    unexpanded,
+)
+from tilewright.analysis.values import Flow, Value, reached, values_within, walk
 
-_EXPONENTIALS = tuple(f"{TL}{prefix}{name}" for prefix in ("", "math.") for name in ("exp", "exp2"))
 _HINTS = (TL + "multiple_of", TL + "max_contiguous")
-_RANK = 2
+_TILE = (1, 1)
+"""A tile of two axes, whose extents are not asked for."""
+_RANK = len(_TILE)
 _DEEP = 24
 
 
 def padded_scores(
     flow: Flow, sums: Iterable[tuple[ast.Call, Value]]
 ) -> Iterator[tuple[ast.Call, Value]]:
-    """Those sums that are of exponentials of a product, with the load whose tail is zero in it.
+    """Sums of exponentials of a product, with the load past whose end the product is zero.
 
     The loop runs up to the bound of the load's mask, so that its last turn has such lanes, and
     nothing between the product and the sum asks for that bound.
     """
     known = set[Value]()
     for node, value in sums:
-        axis = _axis(value) if "dot" in value.operations else None
-        found = None if axis is None else _product(value.positional[0], axis)
-        if axis is None or found is None:
+        axis = reduced_axis(value, _TILE) if "dot" in value.operations else None
+        summed = value.positional[0] if value.positional else None
+        product = None if axis is None or summed is None else _product(summed, axis)
+        if axis is None or summed is None or product is None:
             continue
-        product, between = found
         for load, bound in _tails(flow, product, axis):
-            if load not in known and not any(_asks_for(part, bound) for part in between):
+            if load not in known and not _asks_for(summed, bound):
                 known.add(load)
                 yield node, load
                 break
 
 
-def _axis(reduction: Value) -> int | None:
-    given = reduction.argument(1, "axis")
-    axis = None if given is None else given.detail
-    if type(axis) is not int or not -_RANK <= axis < _RANK or not reduction.positional:
-        return None
-    return axis % _RANK
-
-
-def _product(summed: Value, axis: int) -> tuple[Value, list[Value]] | None:
-    """The product whose exponential is summed, and what stands between: each value once."""
-    between: list[Value] = []
+def _product(summed: Value, axis: int) -> Value | None:
+    """The product whose exponential is summed, where all else is equal along the axis."""
     value, is_power = summed, False
     for _ in range(_DEEP):
         if value.op == "dot":
-            return (value, list(_all_parts(between))) if is_power else None
-        between.append(value)
-        is_power = is_power or value.is_call(*_EXPONENTIALS)
+            return value if is_power else None
+        is_power = is_power or value.is_call(*EXPONENTIALS)
         inner = _inner(value, axis)
         if inner is None:
             return None
@@ -59,25 +56,11 @@ def _product(summed: Value, axis: int) -> tuple[Value, list[Value]] | None:
     return None
 
 
-def _all_parts(values: list[Value]) -> Iterator[Value]:
-    """Values with all they are made of, but for what loads and products are made of."""
-    seen: set[int] = set()
-    for value in values:
-        for part in reached(value, _onward):
-            if id(part) not in seen:
-                seen.add(id(part))
-                yield part
-
-
-def _onward(value: Value) -> tuple[Value, ...]:
-    return () if value.op in ("load", "dot", "loop_index") else value.operands
-
-
 def _inner(value: Value, axis: int) -> Value | None:
     """The operand that the product is in, where the others are equal in all lanes of the axis."""
     if value.op == "cast" or (value.op == "unary" and value.detail == "UAdd"):
         return value.operands[0]
-    if value.is_call(*_EXPONENTIALS) and value.positional:
+    if value.is_call(*EXPONENTIALS) and value.positional:
         return value.positional[0]
     if value.op == "select":
         return _plain(value)
@@ -106,17 +89,22 @@ def _holds_product(value: Value) -> bool:
 
 
 def _is_flat(value: Value, axis: int) -> bool:
-    """Whether a value is the same in all lanes of an axis: a number, or rows spread over it."""
-    value = value.uncast
+    """Whether a value is the same in all lanes of an axis: numbers, and rows spread over it."""
+    parts = values_within(value, _is_lane_by_lane)
+    return all(_is_lane_by_lane(part) or _is_spread(part, axis) for part in parts)
+
+
+def _is_lane_by_lane(value: Value) -> bool:
+    return value.op in ("binary", "unary", "compare", "call", "cast") and bool(value.operands)
+
+
+def _is_spread(value: Value, axis: int) -> bool:
     if value.op == "expand":
         added = str(value.detail).split(",")
         return len(added) == _RANK and added[axis] == "None"
     if value.op == "load":
         return "arange" not in value.positional[0].operations and "mask" not in value.keywords
-    if value.op in ("const", "param", "global"):
-        return True
-    is_number = value.op in ("binary", "unary", "compare", "call") and bool(value.operands)
-    return is_number and all(_is_flat(part, axis) for part in value.operands)
+    return value.op in ("const", "param", "global")
 
 
 def _tails(flow: Flow, product: Value, axis: int) -> Iterator[tuple[Value, Value]]:
@@ -165,32 +153,25 @@ def _ends_loop(flow: Flow, load: Value, bound: Value) -> bool:
 
 def _operands(value: Value, axis: int) -> Iterator[tuple[Value, int]]:
     """What an operand of a product is, in each branch, with the axis as it is turned there."""
-    pending = [(value, axis)]
+    pending, seen = [(value, axis)], set[tuple[Value, int]]()
     while pending:
         current, along = pending.pop()
-        is_turn = current.is_call(TL + "trans") and len(current.positional) == 1
-        is_turn = is_turn or (current.op == "attribute" and current.detail == "T")
-        is_turn = is_turn or (current.op == "method" and current.detail == "trans")
-        if current.op == "select":
-            pending += [(part, along) for part in current.operands[1:]]
-        elif is_turn or (current.op == "cast" and current.operands):
-            pending.append((current.operands[0], 1 - along if is_turn else along))
-        else:
-            yield current, along
+        operand, turned = transposed(current)
+        found = (operand, 1 - along if turned else along)
+        if operand.op != "select":
+            yield found
+        elif found not in seen:
+            seen.add(found)
+            pending += [(part, found[1]) for part in operand.operands[1:]]
 
 
 def _bound_along(term: Value, axis: int) -> Value | None:
     """The end of a loop that a condition on the lanes of an axis holds indices below."""
-    spread = None
-    while term.op in ("cast", "expand") and term.operands:
-        spread = term if term.op == "expand" else spread
-        term = term.operands[0]
-    if term.op != "compare" or term.detail not in ("Lt", "Gt"):
+    compare = unexpanded(term)
+    if compare.op != "compare" or compare.detail not in ("Lt", "Gt"):
         return None
-    index, bound = term.operands if term.detail == "Lt" else term.operands[::-1]
-    spread = spread or index.uncast
-    added = str(spread.detail).split(",") if spread.op == "expand" else []
-    if len(added) != _RANK or added[axis] != ":" or added[1 - axis] != "None":
+    index, bound = compare.operands if compare.detail == "Lt" else compare.operands[::-1]
+    if not laid_along(term, axis, _RANK) and not laid_along(index, axis, _RANK):
         return None
     index, bound = unexpanded(index), _bare(unexpanded(bound))
     for loop in (part for part in (*walk(index), *walk(bound)) if part.op == "loop_index"):
@@ -212,6 +193,11 @@ def _bare(value: Value) -> Value:
     return value
 
 
-def _asks_for(part: Value, bound: Value) -> bool:
-    """Whether a comparison is with a bound, or with what is made of it."""
-    return part.op == "compare" and any(inner is bound for inner in reached(part, _onward))
+def _asks_for(summed: Value, bound: Value) -> bool:
+    """Whether a comparison with a bound takes part, aside from masks of loads."""
+    compares = (part for part in reached(summed, _onward) if part.op == "compare")
+    return any(inner is bound for one in compares for inner in reached(one, _onward))
+
+
+def _onward(value: Value) -> tuple[Value, ...]:
+    return () if value.op in ("load", "dot", "loop_index") else value.operands
