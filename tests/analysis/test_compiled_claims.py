@@ -47,17 +47,36 @@ def waits_volatile(x_ptr, y_ptr, n, B: tl.constexpr):
     while tl.load(x_ptr, volatile=True) < 1:
         pass
     tl.store(y_ptr, 1.0)
+
+@triton.jit
+def casts_by_method(x_ptr, y_ptr, n, B: tl.constexpr):
+    tl.store(y_ptr, n.to(tl.float32))
+
+@triton.jit
+def casts_by_function(x_ptr, y_ptr, n, B: tl.constexpr):
+    tl.store(y_ptr, tl.cast(n, tl.float32))
 """
 
 
-def _assembly(folder: Path, name: str, backend: str, arch: object, warp: int, stage: str) -> str:
+def _assembly(
+    folder: Path,
+    name: str,
+    backend: str,
+    arch: object,
+    warp: int,
+    stage: str,
+    n: int | None = None,
+) -> str:
+    """The code of a stage; with ``n`` as Triton has it where an argument is a constant."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
     kernel = getattr(imported(_KERNELS, folder / "kernels_of_claims.py"), name)
-    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32", "B": "constexpr"}
-    source = ASTSource(fn=kernel, signature=signature, constexprs={(3,): 128})
+    kind = "i32" if n is None else "constexpr"
+    signature = {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": kind, "B": "constexpr"}
+    constants = {(3,): 128} | ({} if n is None else {(2,): n})
+    source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
     return str(triton.compile(source, target=GPUTarget(backend, arch, warp)).asm[stage])
 
 
@@ -96,3 +115,13 @@ def test_a_wait_without_effect_is_removed(
     tmp_path: Path, chip: tuple[str, object, int], name: str, loops: int
 ) -> None:
     assert _assembly(tmp_path, name, *chip, "ttir").count("scf.while") == loops
+
+
+def test_a_number_has_no_method_to_cast_it(tmp_path: Path) -> None:
+    from triton.compiler.errors import CompilationError
+
+    chip = ("cuda", 90, 32, "ttir")
+    assert "arith.sitofp" in _assembly(tmp_path, "casts_by_method", *chip)
+    assert "1.000000e+00" in _assembly(tmp_path, "casts_by_function", *chip, n=1)
+    with pytest.raises(CompilationError, match="no attribute 'to'"):
+        _assembly(tmp_path, "casts_by_method", *chip, n=1)

@@ -23,6 +23,7 @@ _UNDECIDED = frozenset(
     (
         "version_unknown", "clamp", "either_way", "any_count", "fold_columns", "filled", "zeroed",
         "median", "rendered", "gathered_product", "two_parts",
+        "of_unit_stride", "behind_one", "mean_of_rows",
     )
 )  # fmt: skip
 """Kernels that compile with some launches and not with others, or only once the host has replaced

@@ -14,11 +14,17 @@ from tilewright.source.node_memo import per_node
 
 UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _FILES = 16
+ON_DOUBLES = (
+    *("torch.float64", "torch.double", "complex128", "fp64", "FP64", "in float64"),
+    *("double precision", "double-precision", "Double precision"),
+)
+"""Phrases of a file whose data is fp64, or that computes in fp64 on purpose."""
 # Detectors ask whether a file says these anywhere, or a name in quotes.
 _PHRASES = (
     *("globals()", "exec(", "sys.modules[", "import *", "pre_hook", "pre_run_hook", "post_hook"),
     *("float64", "double", "int8", "ALLOW_NON_CONSTEXPR_GLOBALS", "triton.__version__"),
     *WIDENED_IDS,
+    *ON_DOUBLES,
     WIDE_ANNOTATION,
 )
 _GLOBAL = "global "

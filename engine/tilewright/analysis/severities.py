@@ -28,7 +28,9 @@ from tilewright.source.node_memo import per_text
 _OF_PROGRAMS = frozenset({"race_on_store", "grid_axis_unused"})
 _OF_THREADS = frozenset({"missing_barrier", "lock_without_barrier"})
 _OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
-_OF_COMPILER = frozenset({"shape_not_constexpr", "global_not_constexpr", "unsupported_syntax"})
+_OF_COMPILER = frozenset(
+    ("shape_not_constexpr", "global_not_constexpr", "unsupported_syntax", "method_of_number")
+)
 _OF_EXTENTS = frozenset({"dot_shape_mismatch", "broadcast_mismatch"})
 """A tile of a wrong shape leads to more of them: the first of a kernel counts."""
 _OF_VALUES = _OF_EXTENTS | {"non_power_of_two_arange", "dot_tile_too_small"}

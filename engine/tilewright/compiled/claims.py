@@ -17,7 +17,7 @@ CLAIMS = frozenset(
         *("broadcast_mismatch", "dot_shape_mismatch", "dot_tile_too_small", "global_not_constexpr"),
         *("invalid_memory_option", "loop_carried_type_change", "non_power_of_two_arange"),
         *("other_without_mask", "removed_api", "shape_not_constexpr", "tile_as_condition"),
-        *("undefined_name", "unsupported_syntax"),
+        *("undefined_name", "unsupported_syntax", "method_of_number"),
     )
 )
 """Issues that say that a kernel does not compile."""

@@ -2,6 +2,7 @@
 
 import ast
 
+from tilewright.analysis.detectors.correctness.number_methods import methods_of_numbers
 from tilewright.analysis.detectors.correctness.waits import plain_waits
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
@@ -210,6 +211,26 @@ def wait_by_atomic(module: Module, issue: Issue, context: AnalysisContext) -> st
     patch = Patch(module)
     atomic = local_name(module, "triton.language.atomic_add")
     patch.replace(load, f"{atomic}({patch.source(load.args[0])}, 0)")
+    return patch.apply()
+
+
+@rewrite("method_of_number", "Cast by the function", Numerics.EXACT)
+def cast_by_function(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    """``tl.cast(n, tl.int64)`` for ``n.to(tl.int64)``, everywhere in the kernel."""
+    kernel = kernel_named(module, issue)
+    casts = list(methods_of_numbers(kernel, flow_of(module, kernel)))
+    found = at_issue(module, issue, [call for call, _ in casts])
+    named = next((parameter for call, parameter in casts if call in found), None)
+    if named is None:
+        raise RefusedError("the call was not found")
+    patch = Patch(module)
+    for call, parameter in casts:
+        if parameter is named:
+            given = [*call.args, *(keyword.value for keyword in call.keywords)]
+            start = patch.source(call.func)
+            rest = patch.source(call).removeprefix(start).lstrip().removeprefix("(")
+            function = local_name(module, "triton.language.cast")
+            patch.replace(call, f"{function}({named.name}{', ' if given else ''}{rest}")
     return patch.apply()
 
 

@@ -117,7 +117,7 @@ def provably_stride_one(module: Module, launch: Launch, parameter: str) -> bool:
             return _unpacked_stride_one(module, launch, found)
         node = found.value
     if isinstance(node, ast.Constant):
-        return node.value == 1 and not isinstance(node.value, bool)
+        return type(node.value) is int and node.value == 1
     tensor, arguments = _method(node, "stride")
     axis = _integer(arguments[0]) if len(arguments) == 1 else None
     if tensor is None or axis is None:

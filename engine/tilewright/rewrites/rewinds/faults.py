@@ -4,15 +4,18 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.correctness.locks import is_one_warp
+from tilewright.analysis.detectors.correctness.number_methods import number_parameter
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow, Value, walk
+from tilewright.rewrites.calls import local_name
 from tilewright.rewrites.correctness import softplus_argument
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.rewinds.model import Rewind, Rewound
 from tilewright.rewrites.rewinds.sites import tl_calls
 from tilewright.rewrites.scope import is_tl_call, parents, statement_of
-from tilewright.source.host import host_of
+from tilewright.source.host import host_of, provably_stride_one
 from tilewright.source.model import Kernel, Module
 
 _METHODS = ("is_contiguous", "numel")
@@ -140,7 +143,30 @@ def _is_kept_small(part: Value) -> bool:
     return is_square or is_bounded or part.is_binary("Sub") or part.op in ("select", "opaque")
 
 
+def _cast_as_method(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[Rewound]:
+    """``n.to(tl.int64)`` for a factor ``n`` that Triton puts into the kernel as a number."""
+    flow, launches = flow_of(module, kernel), module.launches_of(kernel.name)
+    for product in nodes_like(kernel.node, ast.BinOp):
+        name = product.right
+        if not isinstance(product.op, ast.Mult) or not isinstance(name, ast.Name):
+            continue
+        is_number = number_parameter(kernel, flow, name) is not None
+        if is_number and any(provably_stride_one(module, one, name.id) for one in launches):
+            patch = Patch(module)
+            wide = local_name(module, "triton.language.int64")
+            patch.replace(name, f"{name.id}.to({wide})")
+            yield Rewound(patch.apply(), patch.new_line(patch.span(name)[0]), context)
+
+
 REWINDS = (
+    Rewind(
+        issue="method_of_number",
+        name="rewind_cast_by_function",
+        rewrite="cast_by_function",
+        applies="Every factor that is a parameter without a condition on it, which a launch of the "
+        "file gives the value 1.",
+        apply=_cast_as_method,
+    ),
     Rewind(
         issue="wait_on_load",
         name="rewind_wait_by_atomic",

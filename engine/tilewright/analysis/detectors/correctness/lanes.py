@@ -19,6 +19,8 @@ from tilewright.source.model import Kernel, Module
 
 _RIGHT = "zero is right here, and backends happen to write it, but nothing promises that: "
 _WRONG = "zero, which backends happen to write, is wrong here too: "
+_AT_TIMES = "zero, which backends happen to write, is wrong where all other values are {} it: "
+_SIDES = {"max": "below", "argmax": "below", "min": "above", "argmin": "above"}
 _REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin"))
 
 
@@ -34,12 +36,13 @@ def undefined_other(module: Module, context: AnalysisContext) -> Iterator[Findin
             if access is None or not _leaves_out_lanes(module, kernel, access, flow):
                 continue
             is_right = all(_takes_zeros(flow, value) for _, value in reductions)
-            user, _ = reductions[0]
+            user, value = reductions[0]
+            wrong = _wrong_zeros(flow, value)
             yield Finding(
                 module.index.range_of(access.node),
                 "Lanes that the mask leaves out hold undefined values, and they enter "
                 f"{source_of(module, user.func)} on line {user.lineno}; "
-                f"{_RIGHT if is_right else _WRONG}give other=.",
+                f"{_RIGHT if is_right else wrong}give other=.",
                 kernel.name,
                 severity=ADVICE if is_right else None,
             )
@@ -95,6 +98,14 @@ def _takes_zeros(flow: Flow, value: Value) -> bool:
     if value.is_call(TL + "sum"):
         return _is_zero(flow, operand)
     return value.is_call(TL + "max") and operand.is_call(TL + "abs") and _is_zero(flow, operand)
+
+
+def _wrong_zeros(flow: Flow, value: Value) -> str:
+    """What zeros in lanes that a mask leaves out do to a reduction that does not take them."""
+    side = next((at for name, at in _SIDES.items() if value.is_call(TL + name)), None)
+    if side is None or not _is_zero(flow, value.positional[0]):
+        return _WRONG
+    return _AT_TIMES.format(side)
 
 
 def _is_zero(flow: Flow, value: Value, carried: frozenset[Value] = frozenset()) -> bool:

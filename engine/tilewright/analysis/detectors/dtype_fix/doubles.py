@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.dtypes import element_types
+from tilewright.analysis.host_code import ON_DOUBLES
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.knowledge.model import ADVICE
 from tilewright.source.host import host_of, resolve
@@ -48,9 +49,11 @@ def float64(module: Module, context: AnalysisContext) -> Iterator[Finding]:
 
 
 def _may_be_needless(module: Module, kernel: Kernel) -> bool:
-    """Without captured types: launched here, and not called a variant for fp64 data."""
+    """Without captured types: launched here, and nothing in the file speaks of fp64 data."""
     name = kernel.name.lower()
-    return bool(module.launches_of(kernel.name)) and "64" not in name and "double" not in name
+    if "64" in name or "double" in name or any(map(module.lookup.says, ON_DOUBLES)):
+        return False
+    return bool(module.launches_of(kernel.name))
 
 
 def _is_float64(module: Module, node: ast.Attribute | ast.Name) -> bool:

@@ -1,14 +1,13 @@
 """The detector of strides that are always 1 but unknown to the compiler."""
 
 import ast
-from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import Reports, kernel_detector
 from tilewright.analysis.model import Related
 from tilewright.analysis.values import Flow, walk
 from tilewright.source.host import provably_stride_one
-from tilewright.source.model import Kernel, Module, Parameter
+from tilewright.source.model import Kernel, Module
 
 _INTEGERS = frozenset(
     f"{prefix}{sign}int{bits}"
@@ -49,29 +48,7 @@ def _not_folded(module: Module, kernel: Kernel) -> dict[str, str]:
         name = note.value if isinstance(note, ast.Constant) else note and module.names.resolve(note)
         if name in _INTEGERS:
             found[argument.arg] = "its annotated type"
-    for listed in _do_not_specialize(module, kernel):
-        place = _named(kernel.parameters, listed)
-        if place is not None:
-            found[place] = "do_not_specialize"
-    return found
-
-
-def _do_not_specialize(module: Module, kernel: Kernel) -> Iterator[object]:
-    for decorator in kernel.node.decorator_list:
-        if isinstance(decorator, ast.Call) and module.names.is_call(decorator, "triton.jit"):
-            for keyword in decorator.keywords:
-                if keyword.arg == "do_not_specialize" and isinstance(
-                    keyword.value, ast.List | ast.Tuple
-                ):
-                    yield from (e.value for e in keyword.value.elts if isinstance(e, ast.Constant))
-
-
-def _named(parameters: tuple[Parameter, ...], listed: object) -> str | None:
-    if isinstance(listed, str):
-        return listed
-    if type(listed) is int and 0 <= listed < len(parameters):
-        return parameters[listed].name
-    return None
+    return found | dict.fromkeys(kernel.do_not_specialize or (), "do_not_specialize")
 
 
 def _address_factors(flow: Flow) -> set[str]:
