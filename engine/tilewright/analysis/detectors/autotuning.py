@@ -347,9 +347,30 @@ def _waited_for(kernel: Kernel, flow: Flow) -> set[str | None]:
 
 
 def _tunes_on_copies(module: Module, kernel: Kernel, parameter: str) -> bool:
-    """Whether a launch takes a copy of the tensor: one for the tuner alone."""
-    given = (launch.arguments.get(parameter) for launch in module.launches_of(kernel.name))
-    return any(node is not None and ast.unparse(node).endswith(".clone()") for node in given)
+    """Whether a launch takes a copy of the tensor, or one of its shape: one for the tuner alone."""
+    given = [
+        (launch, node)
+        for launch in module.launches_of(kernel.name)
+        if (node := launch.arguments.get(parameter)) is not None
+    ]
+    tensors = {ast.unparse(node) for _, node in given}
+    return any(
+        ast.unparse(node).endswith(".clone()")
+        or (len(given) > 1 and _is_made_like(module, launch, node, tensors))
+        for launch, node in given
+    )
+
+
+def _is_made_like(module: Module, launch: Launch, node: ast.expr, tensors: set[str]) -> bool:
+    """Whether a tensor is allocated with the shape of one that other launches take."""
+    made = resolve(module, launch, node)
+    like = ("torch.empty_like", "torch.zeros_like", "torch.clone")
+    return (
+        isinstance(made, ast.Call)
+        and module.names.is_call(made, *like)
+        and bool(made.args)
+        and ast.unparse(made.args[0]) in tensors - {ast.unparse(node)}
+    )
 
 
 def _is_stored_before(flow: Flow, added: Access) -> bool:

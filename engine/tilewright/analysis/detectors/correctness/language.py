@@ -24,6 +24,8 @@ _REPLACED = re.compile(r"\b(\w+)(?=(?:\.fn)?\.(?:_?src|_unsafe_update_src)\b)")
 _SOURCES = ("getsource", ".src", "._src", "._unsafe_update_src")
 _WORDS = "|".join(_FORKS)
 _IN_PATH = re.compile(rf"(?:^|[/\\_])(?:{_WORDS})(?=[/\\_.]|$)", re.IGNORECASE)
+_CALLED = (".insert_slice(", ".extract_slice(")
+"""Functions of the language that upstream does not have, and the fork for Ascend does."""
 _IMPORTED = ("triton_dist", "torch_", "triton.language.extra.")
 _IN_IMPORT = re.compile(
     rf"\s*(?:import|from)\s+(?:triton_dist|torch_(?:{_WORDS})|triton\.language\.extra\.(?:{_WORDS}))\b"
@@ -34,6 +36,8 @@ _IN_IMPORT = re.compile(
 def is_for_a_fork(module: Module) -> bool:
     """Whether a file is written for a vendor's own Triton, which upstream's rules do not bind."""
     if _IN_PATH.search(module.path) is not None:
+        return True
+    if any(map(module.lookup.says, _CALLED)):
         return True
     # To look for a word is much quicker than the pattern.
     words = tuple(filter(module.lookup.says, _IMPORTED))
