@@ -32,6 +32,36 @@ def triton_kernels(module: Module) -> Iterator[tuple[Kernel, Flow]]:
             yield kernel, flow_of(module, kernel)
 
 
+@per_module
+def exponentials(module: Module) -> tuple[str, ...]:
+    """The names of ``EXPONENTIALS``, and of functions of the file that give one of a multiple."""
+    own = [k.name for k in module.kernels if _is_exponential(module, k)]
+    return (*EXPONENTIALS, *own)
+
+
+def _is_exponential(module: Module, kernel: Kernel) -> bool:
+    *before, last = kernel.node.body
+    power = last.value if isinstance(last, ast.Return) else None
+    if not isinstance(power, ast.Call) or not module.names.is_call(power, *EXPONENTIALS):
+        return False
+    if any(not isinstance(getattr(part, "value", None), ast.Constant) for part in before):
+        return False  # more than a docstring and numbers that are given names
+    return bool(kernel.parameters) and _is_multiple(power.args, kernel.parameters[0].name)
+
+
+def _is_multiple(arguments: Sequence[ast.expr], name: str) -> bool:
+    """Whether the one argument is a parameter, or its product with a number of the function."""
+    match arguments:
+        case [ast.Name(id=given)]:
+            return given == name
+        case [ast.BinOp(left=one, op=ast.Mult(), right=two)]:
+            is_given = [isinstance(side, ast.Name) and side.id == name for side in (one, two)]
+            return sum(is_given) == 1 and all(
+                isinstance(side, ast.Constant | ast.Name | ast.Attribute) for side in (one, two)
+            )
+    return False
+
+
 def nki_kernels(module: Module) -> Iterator[Kernel]:
     """The NKI kernels of a module that are to be looked at."""
     for kernel in module.focused:

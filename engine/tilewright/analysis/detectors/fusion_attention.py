@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL
+from tilewright.analysis.detectors.common import TL, exponentials
 from tilewright.analysis.detectors.host_code.facts import graphs_with_wrappers, launch_uses
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.flow import flow_of
@@ -14,7 +14,6 @@ from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import walk
 from tilewright.source.model import Kernel, Launch, Module
 
-_EXPONENTIALS = tuple(TL + name for name in ("exp", "exp2", "math.exp", "math.exp2"))
 _SOFTMAX = frozenset({"softmax", "_softmax"})
 
 
@@ -61,7 +60,7 @@ def _is_softmax(module: Module, kernel: Kernel) -> bool:
     flow = flow_of(module, kernel)
     return (
         any(True for _ in flow.calls(TL + "max"))
-        and any(True for _ in flow.calls(*_EXPONENTIALS))
+        and any(True for _ in flow.calls(*exponentials(module)))
         and any(True for _ in flow.calls(TL + "sum"))
         and not any(True for _ in flow.calls(TL + "dot"))
     )

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import EXPONENTIALS, TL, triton_kernels
+from tilewright.analysis.detectors.common import TL, exponentials, triton_kernels
 from tilewright.analysis.detectors.correctness.masks import terms, unexpanded
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -20,7 +20,7 @@ _GREATEST = (TL + "max", TL + "maximum")
 def empty_row_nan(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """``exp(s - m)`` with scores and a maximum that are both -inf where a row is masked whole."""
     for kernel, flow in triton_kernels(module):
-        for node, value, loops in flow.calls(*EXPONENTIALS):
+        for node, value, loops in flow.calls(*exponentials(module)):
             exponent = unexpanded(value.positional[0]) if value.positional else value
             if not loops or not exponent.is_binary("Sub"):
                 continue

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
-from tilewright.analysis.detectors.common import EXPONENTIALS, TL, triton_kernels
+from tilewright.analysis.detectors.common import EXPONENTIALS, TL, exponentials, triton_kernels
 from tilewright.analysis.detectors.correctness.divisibility import states_divisibility
 from tilewright.analysis.detectors.correctness.lanes import is_filled, masking_terms, reduced_axis
 from tilewright.analysis.detectors.correctness.masks import (
@@ -56,8 +56,8 @@ def neutral_element(module: Module, context: AnalysisContext) -> Iterator[Findin
         sums = [(node, value) for node, value, _ in flow.calls(*_SUMS)]
         shifted = _shifted(module, context, kernel, flow, sums)
         found = {node: (load, _SHIFTED) for node, load in shifted}
-        for node, load in padded_scores(flow, sums):
-            found.setdefault(node, (load, _SCORES))
+        for node, load in padded_scores(flow, sums, exponentials(module)):
+            found[node] = load, _SCORES
         if found and not states_divisibility(module, kernel) and not _takes_whole_blocks(flow):
             by_result = {a.result: a for a in flow.loads if a.result is not None}
             for node, (load, what) in found.items():

@@ -1,9 +1,9 @@
 """Scores of keys past the end in a loop of attention: zeros, whose exponentials a sum counts."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from tilewright.analysis.detectors.common import EXPONENTIALS, TL
+from tilewright.analysis.detectors.common import TL
 from tilewright.analysis.detectors.correctness.lanes import reduced_axis
 from tilewright.analysis.detectors.correctness.masks import (
     laid_along,
@@ -21,18 +21,21 @@ _DEEP = 24
 
 
 def padded_scores(
-    flow: Flow, sums: Iterable[tuple[ast.Call, Value]]
+    flow: Flow, sums: Iterable[tuple[ast.Call, Value]], powers: Sequence[str]
 ) -> Iterator[tuple[ast.Call, Value]]:
     """Sums of exponentials of a product, with the load past whose end the product is zero.
 
     The loop runs up to the bound of the load's mask, so that its last turn has such lanes, and
     nothing between the product and the sum asks for that bound.
+
+    Args:
+        powers: the names of functions that give exponentials.
     """
     known = set[Value]()
     for node, value in sums:
         axis = reduced_axis(value, _TILE) if "dot" in value.operations else None
         summed = value.positional[0] if value.positional else None
-        product = None if axis is None or summed is None else _product(summed, axis)
+        product = None if axis is None or summed is None else _product(summed, axis, powers)
         if axis is None or summed is None or product is None:
             continue
         for load, bound in _tails(flow, product, axis):
@@ -42,25 +45,25 @@ def padded_scores(
                 break
 
 
-def _product(summed: Value, axis: int) -> Value | None:
+def _product(summed: Value, axis: int, powers: Sequence[str]) -> Value | None:
     """The product whose exponential is summed, where all else is equal along the axis."""
     value, is_power = summed, False
     for _ in range(_DEEP):
         if value.op == "dot":
             return value if is_power else None
-        is_power = is_power or value.is_call(*EXPONENTIALS)
-        inner = _inner(value, axis)
+        is_power = is_power or value.is_call(*powers)
+        inner = _inner(value, axis, powers)
         if inner is None:
             return None
         value = inner
     return None
 
 
-def _inner(value: Value, axis: int) -> Value | None:
+def _inner(value: Value, axis: int, powers: Sequence[str]) -> Value | None:
     """The operand that the product is in, where the others are equal in all lanes of the axis."""
     if value.op == "cast" or (value.op == "unary" and value.detail == "UAdd"):
         return value.operands[0]
-    if value.is_call(*EXPONENTIALS) and value.positional:
+    if value.is_call(*powers) and value.positional:
         return value.positional[0]
     if value.op == "select":
         return _plain(value)
@@ -176,6 +179,8 @@ def _bound_along(term: Value, axis: int) -> Value | None:
     index, bound = unexpanded(index), _bare(unexpanded(bound))
     for loop in (part for part in (*walk(index), *walk(bound)) if part.op == "loop_index"):
         stop = _bare(loop.operands[1]) if len(loop.operands) == 3 else None
+        if stop is not None and "loop_index" in index.operations and _counts_blocks(stop, bound):
+            return bound
         if stop is None or loop.operands[2].is_const(1):
             continue
         if bound is stop and "loop_index" in index.operations:
@@ -184,6 +189,12 @@ def _bound_along(term: Value, axis: int) -> Value | None:
         if is_rest and _bare(bound.operands[1]) is loop:
             return stop
     return None
+
+
+def _counts_blocks(stop: Value, bound: Value) -> bool:
+    """Whether a loop ends at ``tl.cdiv(bound, BLOCK)``: its last block may pass the bound."""
+    is_rounded = stop.is_call(TL + "cdiv") and len(stop.positional) == 2
+    return is_rounded and _bare(stop.positional[0]) is bound
 
 
 def _bare(value: Value) -> Value:
