@@ -134,7 +134,7 @@ def _derived(
     found = list[Finding]()
     for reason in (_unlike_any, with_unused_mask, on_rounded_grid):
         found = found or list(reason(module, kernel, flow, bare))
-    if not found and bare and "load" in kinds:
+    if not found and "load" in kinds:
         found = list(past_rounded_end(module, kernel, flow))
     masked = [a for a in flow.accesses if a.kind in kinds and not a.branches]
     found = found or list(past_one_axis(module, kernel, flow, masked))

@@ -65,13 +65,16 @@ def _room(walk: Walked, axis: int) -> Polynomial:
 
 
 def past_rounded_end(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
-    """An access without a mask of blocks that cover more than the axis that was allocated."""
+    """An access of blocks that cover more than the axis that was allocated, and no mask ends."""
     found: Walked | None = None
     for walk in walked(module, kernel, flow):
         access = walk.access
-        if access.mask is not None or access.branches or access.base is None:
+        if access.branches or access.base is None:
             continue
+        asked = set() if access.mask is None else set(walk_values(access.mask))
         for step in walk.steps:
+            if step.index in asked:
+                continue
             axis = axis_of(walk, step)
             if axis is None or not _covers_more(walk, step, _room(walk, axis)):
                 continue
@@ -82,8 +85,9 @@ def past_rounded_end(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
                 module.index.range_of(access.node),
                 f"Its blocks of {spelled(walk.sizes.host, step.block)} cover more than the "
                 f"{spelled(walk.sizes.host, walk.shape[axis])} elements that {access.base} has "
-                f"along axis {axis}{_where(walk)}, nothing in this file makes them whole, and this "
-                f"{access.kind} has no mask.",
+                f"along axis {axis}{_where(walk)}, nothing in this file makes them whole, and "
+                f"{'this' if access.mask is None else 'the mask of this'} {access.kind} "
+                f"{'has no mask' if access.mask is None else 'does not end them'}.",
                 kernel.name,
                 related=_launched(walk),
             )
