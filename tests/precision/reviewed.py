@@ -57,6 +57,8 @@ LISTS = (
     (FOLDER / "generated_kernels.yaml", "at first sight"),
     (FOLDER / "mixed_repositories.yaml", "at first sight"),
     (FOLDER / "mixed_packages.yaml", "at first sight"),
+    (FOLDER / "mixed_sources.yaml", "at first sight"),
+    (FOLDER / "further_mixed_sources.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 

@@ -38,6 +38,7 @@ from tilewright.analysis.detectors.correctness.stated_shapes import (
     past_stated_end,
 )
 from tilewright.analysis.detectors.correctness.unmasked import (
+    across_a_loop_of_blocks,
     in_a_loop_of_blocks,
     on_rounded_grid,
     past_one_axis,
@@ -144,6 +145,8 @@ def _derived(
             found = found or list(further(module, kernel, flow))
     found = found or list(in_a_loop_of_blocks(module, kernel, flow, bare))
     yield from found or outside(module, kernel, kinds)
+    if "load" in kinds:
+        yield from across_a_loop_of_blocks(module, kernel, flow)
 
 
 def _omits(access: Access) -> bool:

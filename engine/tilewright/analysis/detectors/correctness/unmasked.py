@@ -3,7 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.correctness.divisibility import states_divisibility
+from tilewright.analysis.detectors.correctness.divisibility import (
+    is_whole_at_launches,
+    states_divisibility,
+)
 from tilewright.analysis.detectors.correctness.grids import block_of, rounded_up
 from tilewright.analysis.detectors.correctness.masks import additive_parts, unexpanded, upper_bounds
 from tilewright.analysis.model import Finding
@@ -102,39 +105,71 @@ def in_a_loop_of_blocks(
     module: Module, kernel: Kernel, flow: Flow, accesses: list[Access]
 ) -> Iterator[Finding]:
     """An access without a mask in ``range(0, n, B)``, where the kernel masks its other extents."""
-    if any(word in name.upper() for name in kernel.constexprs for word in _FLAGS):
-        return
     free = {p.name for p in kernel.parameters if not p.is_constexpr}
-    ends = {b for a in flow.accesses if a.mask is not None for _, b in upper_bounds(a.mask)}
-    is_ragged = any(end.op == "param" and end.detail in free for end in ends)
-    for access in accesses if is_ragged else ():
-        for part in additive_parts(access.pointer):
-            extent = _walked_extent(part, free)
-            if extent is None or access.base is None or states_divisibility(module, kernel):
+    for access in accesses if _is_ragged(kernel, flow) else ():
+        for extent, _ in _walked_extents(access):
+            is_open = extent.detail in free and not states_divisibility(module, kernel)
+            if is_open and access.base is not None:
+                yield Finding(
+                    module.index.range_of(access.node),
+                    f"{_of_the_loop(extent)}, and this {access.kind} has no mask: the last "
+                    f"iteration leaves {access.base}, or enters its next row.",
+                    kernel.name,
+                    severity=ADVICE,
+                )
+                return
+
+
+def across_a_loop_of_blocks(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
+    """An access in ``range(0, n, B)`` with a mask of other lanes, where none of the kernel asks n.
+
+    What another access ends may be zero where this one is not ended.
+    """
+    masks = [a.mask for a in flow.accesses if a.mask is not None]
+    asked = {value for mask in masks for value in walk(mask)}
+    for access in flow.accesses if _is_ragged(kernel, flow) else ():
+        if access.mask is None or access.branches or access.base is None:
+            continue
+        for extent, block in _walked_extents(access):
+            is_asked = extent in asked or is_whole_at_launches(module, kernel, extent, block)
+            if is_asked or states_divisibility(module, kernel):
                 continue
             yield Finding(
                 module.index.range_of(access.node),
-                f"The loop takes {extent} in whole blocks, nothing in this file makes {extent} a "
-                f"multiple of them, and this {access.kind} has no mask: the last iteration leaves "
-                f"{access.base}, or enters its next row.",
+                f"{_of_the_loop(extent)}, and the mask of this {access.kind} is of other lanes: "
+                f"the last iteration leaves {access.base}, or enters its next row.",
                 kernel.name,
-                severity=ADVICE,
             )
             return
 
 
-def _walked_extent(index: Value, free: set[str]) -> str | None:
-    """n of ``start + arange(0, B)`` with start in ``range(0, n, B)``."""
-    if not index.is_binary("Add"):
-        return None
-    for one, two in (index.operands, index.operands[::-1]):
-        start, lanes = unexpanded(one), unexpanded(two)
-        if start.op == "loop_index" and lanes.op == "arange" and len(start.operands) == 3:
-            first, stop, step = start.operands
-            is_whole = first.is_const(0) and step is lanes.operands[1] and step.op == "param"
-            if is_whole and stop.op == "param" and stop.detail in free:
-                return str(stop.detail)
-    return None
+def _of_the_loop(extent: Value) -> str:
+    name = extent.detail
+    return (
+        f"The loop takes {name} in whole blocks, nothing in this file makes {name} a multiple of "
+        "them"
+    )
+
+
+def _is_ragged(kernel: Kernel, flow: Flow) -> bool:
+    """Whether some mask ends at an extent of a launch, and no flag says that blocks are whole."""
+    if any(word in name.upper() for name in kernel.constexprs for word in _FLAGS):
+        return False
+    free = {p.name for p in kernel.parameters if not p.is_constexpr}
+    ends = (b for a in flow.accesses if a.mask is not None for _, b in upper_bounds(a.mask))
+    return any(end.op == "param" and end.detail in free for end in ends)
+
+
+def _walked_extents(access: Access) -> Iterator[tuple[Value, Value]]:
+    """n and B of ``start + arange(0, B)`` with start in ``range(0, n, B)``."""
+    for index in additive_parts(access.pointer):
+        for one, two in (index.operands, index.operands[::-1]) if index.is_binary("Add") else ():
+            start, lanes = unexpanded(one), unexpanded(two)
+            if start.op == "loop_index" and lanes.op == "arange" and len(start.operands) == 3:
+                first, stop, step = start.operands
+                is_whole = first.is_const(0) and step is lanes.operands[1] and step.op == "param"
+                if is_whole and stop.op == "param" and stop is not step:
+                    yield stop, step
 
 
 def _is_counted(index: Value, asked: set[Value]) -> bool:
