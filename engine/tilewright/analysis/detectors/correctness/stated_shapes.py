@@ -20,6 +20,8 @@ from tilewright.analysis.values import walk as walk_values
 from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Launch, Module
 
+_INDICES = ("arange", "program_id", "loop_index")
+
 
 def past_stated_end(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Finding]:
     """An index whose values go past the end of the axis it moves along."""
@@ -73,7 +75,7 @@ def past_rounded_end(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
             continue
         asked = set() if access.mask is None else set(walk_values(access.mask))
         for step in walk.steps:
-            if step.index in asked:
+            if not asked.isdisjoint(v for v in walk_values(step.index) if v.op in _INDICES):
                 continue
             axis = axis_of(walk, step)
             if axis is None or not _covers_more(walk, step, _room(walk, axis)):

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from tilewright.analysis.detectors.common import TL
 from tilewright.analysis.detectors.correctness.divisibility import (
     is_whole_at_launches,
     states_divisibility,
@@ -161,15 +162,29 @@ def _is_ragged(kernel: Kernel, flow: Flow) -> bool:
 
 
 def _walked_extents(access: Access) -> Iterator[tuple[Value, Value]]:
-    """n and B of ``start + arange(0, B)`` with start in ``range(0, n, B)``."""
+    """n and B of ``start + arange(0, B)``, where a loop takes n in blocks of B from 0 on."""
     for index in additive_parts(access.pointer):
         for one, two in (index.operands, index.operands[::-1]) if index.is_binary("Add") else ():
             start, lanes = unexpanded(one), unexpanded(two)
-            if start.op == "loop_index" and lanes.op == "arange" and len(start.operands) == 3:
-                first, stop, step = start.operands
-                is_whole = first.is_const(0) and step is lanes.operands[1] and step.op == "param"
-                if is_whole and stop.op == "param" and stop is not step:
-                    yield stop, step
+            block = lanes.operands[1] if lanes.op == "arange" else None
+            if block is not None and block.op == "param":
+                extent = _extent_of_loop(start, block)
+                if extent is not None and extent.op == "param" and extent is not block:
+                    yield extent, block
+
+
+def _extent_of_loop(start: Value, block: Value) -> Value | None:
+    """n of ``range(0, n, B)``, or of ``turn * B`` in ``range(0, cdiv(n, B))``."""
+    turn = next((v for v in start.operands if v is not block), start)
+    is_counted = start.is_binary("Mult") and block in start.operands
+    loop = turn if is_counted else start
+    if loop.op != "loop_index" or len(loop.operands) != 3 or not loop.operands[0].is_const(0):
+        return None
+    _, stop, step = loop.operands
+    if not is_counted:
+        return stop if step is block else None
+    is_rounded = step.is_const(1) and stop.is_call(f"{TL}cdiv") and len(stop.positional) == 2
+    return stop.positional[0] if is_rounded and stop.positional[1] is block else None
 
 
 def _is_counted(index: Value, asked: set[Value]) -> bool:
