@@ -15,7 +15,7 @@ from tilewright.source.node_memo import per_node
 UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _FILES = 16
 ON_DOUBLES = (
-    *("torch.float64", "torch.double", "complex128", "fp64", "FP64", "in float64"),
+    *("torch.float64", "torch.double", "complex128", "FP64", "in float64"),
     *("double precision", "double-precision", "Double precision"),
 )
 """Phrases of a file whose data is fp64, or that computes in fp64 on purpose."""

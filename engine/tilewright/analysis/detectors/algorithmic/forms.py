@@ -179,9 +179,11 @@ def _is_tanh(value: Value) -> bool:
 def unstable_softplus(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     """``log(1 + exp(x))`` of values that nothing keeps from growing.
 
-    Of a helper that stores nothing the callers may choose the argument where it is large.
+    Of a helper that stores nothing the callers may choose the argument where it is large, unless a
+    decorator of the project's own makes the kernel that stores its result.
     """
-    if not flow.writes or not any(True for _ in flow.calls(*_EXP)):
+    is_helper = not flow.writes and not kernel.other_decorators
+    if is_helper or not any(True for _ in flow.calls(*_EXP)):
         return
     chosen: set[Value] | None = None
     for node, value, _ in flow.calls(*_LOGS):
