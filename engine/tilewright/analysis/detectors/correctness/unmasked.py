@@ -1,4 +1,4 @@
-"""Accesses without a mask that no other access of the kernel masks either."""
+"""Accesses of blocks that no mask of the kernel ends, with a mask of other lanes or with none."""
 
 import ast
 from collections.abc import Iterator
