@@ -155,9 +155,9 @@ reaches; all 3 of severity 3 were right, and 2 of 3 of what is slow. One of the 
 tuned on a tensor that is thrown away, the other is in a file for Ascend's own Triton; both were
 corrected before the second list was looked at, where all 8 were right. In the last four lists
 together 47 of 59 faults of severity 4 and 5 were right, 7 debatable and 5 wrong (85.6 %), 59, 7 and
-5 of all faults of severity 3 to 5 (88.0 %), and 6 of 7 of what is slow, 1 debatable (92.9 %). Of the
-110 packages of the last three lists alone all 11 reports of faults of severity 3 to 5 were right,
-and the one of what is slow was debatable. Since then `common_subexpression` and
+5 of all faults of severity 3 to 5 (88.0 %), and 6 of 7 of what is slow, 1 debatable (92.9 %). Of
+the 110 packages of the last three lists alone all 11 reports of faults of severity 3 to 5 were
+right, and the one of what is slow was debatable. Since then `common_subexpression` and
 `unfused_elementwise` are hints: 1 of 16 were right in the lists that keep advice.
 
 """
