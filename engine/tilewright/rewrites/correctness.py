@@ -226,11 +226,10 @@ def cast_by_function(module: Module, issue: Issue, context: AnalysisContext) -> 
     patch = Patch(module)
     for call, parameter in casts:
         if parameter is named:
-            given = [*call.args, *(keyword.value for keyword in call.keywords)]
             start = patch.source(call.func)
             rest = patch.source(call).removeprefix(start).lstrip().removeprefix("(")
             function = local_name(module, "triton.language.cast")
-            patch.replace(call, f"{function}({named.name}{', ' if given else ''}{rest}")
+            patch.replace(call, f"{function}({named.name}, {rest}")
     return patch.apply()
 
 

@@ -24,8 +24,10 @@ def method_of_number(module: Module, context: AnalysisContext) -> Iterator[Findi
         # In a call between kernels an argument stays what it is, whatever the annotation says.
         if not is_launched(module, kernel, context):
             continue
-        casts = {p: call for call, p in reversed([*methods_of_numbers(kernel, flow)])}
-        for parameter, call in casts.items():
+        first: dict[Parameter, ast.Call] = {}
+        for call, parameter in methods_of_numbers(kernel, flow):
+            first.setdefault(parameter, call)
+        for parameter, call in first.items():
             found = _finding(module, context, kernel, call, parameter)
             if found is not None:
                 yield found

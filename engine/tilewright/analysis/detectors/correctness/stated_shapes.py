@@ -73,12 +73,12 @@ def past_rounded_end(module: Module, kernel: Kernel, flow: Flow) -> Iterator[Fin
         access = walk.access
         if access.branches or access.base is None:
             continue
-        asked = set() if access.mask is None else set(walk_values(access.mask))
         for step in walk.steps:
-            if not asked.isdisjoint(v for v in walk_values(step.index) if v.op in _INDICES):
-                continue
             axis = axis_of(walk, step)
             if axis is None or not _covers_more(walk, step, _room(walk, axis)):
+                continue
+            asked = set() if access.mask is None else set(walk_values(access.mask))
+            if not asked.isdisjoint(v for v in walk_values(step.index) if v.op in _INDICES):
                 continue
             if states_divisibility(module, kernel):
                 return

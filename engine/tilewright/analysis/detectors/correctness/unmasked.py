@@ -127,12 +127,13 @@ def across_a_loop_of_blocks(module: Module, kernel: Kernel, flow: Flow) -> Itera
     What another access ends may be zero where this one is not ended.
     """
     masks = [a.mask for a in flow.accesses if a.mask is not None]
-    asked = {value for mask in masks for value in walk(mask)}
     for access in flow.accesses if _is_ragged(kernel, flow) else ():
         if access.mask is None or access.branches or access.base is None:
             continue
         for extent, block in _walked_extents(access):
-            is_asked = extent in asked or is_whole_at_launches(module, kernel, extent, block)
+            is_asked = any(extent in walk(mask) for mask in masks) or is_whole_at_launches(
+                module, kernel, extent, block
+            )
             if is_asked or states_divisibility(module, kernel):
                 continue
             yield Finding(
