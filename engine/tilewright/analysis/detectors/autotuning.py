@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.analysis.detectors.common import (
     TL,
+    all_numbers,
     decorators_known,
     stated_arguments,
     triton_kernels,
@@ -13,17 +14,22 @@ from tilewright.analysis.detectors.common import (
 from tilewright.analysis.detectors.correctness.tuning import tuned_at
 from tilewright.analysis.detectors.host_code.block_layouts import lays_out_data
 from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
-from tilewright.analysis.detectors.varying_sizes import is_count_of_a_batch
+from tilewright.analysis.detectors.sizes import elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import ONE, tiles_of
 from tilewright.analysis.values import Access, Flow, Value, walk
-from tilewright.knowledge.model import ADVICE
+from tilewright.knowledge.model import ADVICE, HINT
 from tilewright.source.constants import ORDER
 from tilewright.source.host import resolve
 from tilewright.source.model import Autotune, Config, Kernel, Launch, Module
 
 _HOOKS = ("pre_hook", "post_hook")
+_DOTS = (TL + "dot", TL + "dot_scaled")
+_SMALL_PRODUCT = 64 * 128
+_SMALL_SCORES = 64 * 32
+"""Elements of a tile up to which a product, and the scores of an attention, took at least 1.1
+times as long as the best of all tiles tried (``benchmarks/advice_sizes.py``)."""
 
 
 @detector("missing_autotune")
@@ -50,13 +56,39 @@ def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Findi
                 "and the shapes, and nothing tries others.",
                 kernel.name,
                 related=(Related("fixed at this launch", launches[0].range),),
-                # A kernel without a product streams rows: few of its tiles are far from best.
-                severity=None if _has_products(flow) else 1,
+                severity=None if _is_far_from_best(module, context, kernel, flow) else HINT,
             )
 
 
+def _is_far_from_best(module: Module, context: AnalysisContext, kernel: Kernel, flow: Flow) -> bool:
+    """Whether tiles of this size were clearly slower than the best on an H200.
+
+    A kernel without a product, or with one that no loop repeats, streams rows: few tiles are far
+    from the best there.
+    """
+    tiles = tiles_of(module, kernel, context)
+    results = [value for _, value, loops in flow.calls(*_DOTS) if loops]
+    first = [value for value in results if not _is_of_a_product(value)]
+    limit = _SMALL_PRODUCT if len(first) == len(results) else _SMALL_SCORES
+    sizes = (
+        elements_of(tiles.facts_of(value).shape, numbers)
+        for numbers in all_numbers(module, context, kernel)
+        for value in first
+    )
+    return min((size for size in sizes if size is not None), default=limit + 1) <= limit
+
+
+def _is_of_a_product(value: Value) -> bool:
+    """Whether an operand of a product is computed from another, as in attention."""
+    return any(
+        part.op == "dot" or part.is_call(*_DOTS)
+        for operand in value.positional[:2]
+        for part in walk(operand)
+    )
+
+
 def _has_products(flow: Flow) -> bool:
-    return any(True for _ in flow.calls(TL + "dot", TL + "dot_scaled"))
+    return any(True for _ in flow.calls(*_DOTS))
 
 
 def _reuses_tiles(module: Module, kernel: Kernel, flow: Flow) -> bool:
@@ -178,14 +210,10 @@ def autotune_key_missing(module: Module, context: AnalysisContext) -> Iterator[F
             what = f"The key lacks {', '.join(extents)}, which a loop runs up to: what was fastest "
             what += "for the first value is used for all others."
         if extents:
-            is_count = len(extents) == 1 and not flow.loops and not _has_products(flow)
-            is_count = is_count or all(map(is_count_of_a_batch, extents))
             yield Finding(
                 tuned_at(module, kernel),
                 what,
                 kernel.name,
-                # To tune once for elements, or for sequences of all lengths, is a choice.
-                severity=1 if is_count else None,
             )
 
 

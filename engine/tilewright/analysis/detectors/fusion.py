@@ -31,7 +31,6 @@ from tilewright.analysis.host_graph.operations import (
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Shape, tiles_of
 from tilewright.analysis.values import Flow, Value, reached
-from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Kernel, Launch, Module
 
 _FP32 = ("torch.float32", "torch.float")
@@ -220,25 +219,7 @@ def unfused_reduction(module: Module, context: AnalysisContext) -> Iterator[Find
                 "traffic.",
                 write.launch.kernel,
                 related=(Related("written here", write.launch.range),),
-                severity=ADVICE if _is_over_rows(module, write, use) else None,
             )
-
-
-def _is_over_rows(module: Module, write: Use, use: Use) -> bool:
-    """Whether rows are added up that a program stores one of: it would have to take several."""
-    shapes = [shape for shape in _stored_shapes(module, write) if shape is not None]
-    return _first_axis(use) == 0 and max(map(len, shapes), default=0) == 1
-
-
-def _first_axis(use: Use) -> int | None:
-    """The axis that ``x.sum(0)``, ``x.sum(dim=0)`` or ``torch.sum(x, 0)`` names."""
-    if not isinstance(use.node, ast.Call):
-        return None
-    named = (keyword.value for keyword in use.node.keywords if keyword.arg in ("dim", "axis"))
-    for given in (*named, *use.node.args):
-        if isinstance(given, ast.Constant) and isinstance(given.value, int):
-            return given.value
-    return None
 
 
 def _stored_shapes(module: Module, write: Use) -> list[Shape | None]:

@@ -25,9 +25,8 @@ _WIDTHS = re.compile(
     r"|experts?|queries|cache_lines)"
 )
 _BATCHES = re.compile(r"b|bs|bsz|(.*_)?batch(es)?(_?size)?|nb")
-_LENGTHS = re.compile(
-    r"(.*_)?(seq_?len\w*|seqs?|tokens?|ctx(_?len\w*)?|context(_?len\w*)?|batch\w*|bsz|(q|k|kv)_?len)(_\w{1,2})?"
-)
+_CAPACITY = re.compile(r"max(imum)?_|capacity")
+"""What a buffer that is allocated once has room for."""
 _ROUNDINGS = frozenset({"next_power_of_2", "bit_length", "log2"})
 _MOST_STEPS = 12
 _COARSE = 64
@@ -41,13 +40,9 @@ class Variety(IntEnum):
     FEW = 1
     """One for each power of two, or each some hundred rows."""
     BATCHES = 2
-    """One for each number of sequences in a batch, which a trainer leaves as it is."""
+    """One for each number of sequences in a batch, which a trainer leaves as it is; or what only a
+    name says, of a number that callers pass."""
     MANY = 3
-
-
-def is_count_of_a_batch(name: str) -> bool:
-    """Whether a number is called a length of sequences, or a count of them or of tokens."""
-    return _LENGTHS.fullmatch(name.lower()) is not None
 
 
 def is_number_of_batches(name: str) -> bool:
@@ -83,7 +78,8 @@ def _varying(module: Module, launch: Launch, node: ast.expr, depth: int) -> Vary
         return None
     own = _count(module, launch, node)
     if own is not None:
-        is_batch = isinstance(node, ast.Name) and is_number_of_batches(node.id)
+        name = node.id if isinstance(node, ast.Name) else ""
+        is_batch = name == own or is_number_of_batches(name)
         return Varying(own, Variety.BATCHES if is_batch else Variety.MANY)
     stated = resolve(module, launch, node)
     if stated is not node:
@@ -181,7 +177,7 @@ def _count(module: Module, launch: Launch, node: ast.expr) -> str | None:
             return None
         is_first = size.axis == 0 and _has_more_axes(module, launch, size.tensor, size.rank)
         is_named = isinstance(node, ast.Name) and _COUNTS.fullmatch(node.id.lower())
-        if isinstance(node, ast.Name) and is_width(node.id):
+        if isinstance(node, ast.Name) and (is_width(node.id) or _CAPACITY.match(node.id.lower())):
             return None
         return f"an extent of {size.tensor}" if is_first or is_named else None
     is_open = isinstance(node, ast.Name) and last_assigned(module, launch, node.id) is None

@@ -3,17 +3,24 @@
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.algorithmic.dispatch import fits_block_to_loop
-from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
+from tilewright.analysis.detectors.common import TL, all_numbers, first_line, triton_kernels
 from tilewright.analysis.detectors.registry import detector
+from tilewright.analysis.intervals import number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.tiles import Shape, tiles_of
+from tilewright.analysis.tiles import Dim, Shape, tiles_of
 from tilewright.analysis.values import Flow, Loop, Value
+from tilewright.knowledge.model import HINT
 from tilewright.source.model import Module
 from tilewright.source.text import Range
 
 _MAXIMUM = (TL + "maximum", TL + "math.max", "max")
 _MINIMUM = (TL + "minimum", TL + "math.min", "min")
 _FEW_TURNS = 4
+_NARROW = 512
+_WIDE = 2048
+"""Lanes up to which reducing once was clearly faster on an H200 with 4 warps, and from which it
+was not (``benchmarks/advice_sizes.py``)."""
+_PRODUCTS = (TL + "dot", TL + "dot_scaled")
 
 
 @detector("reduction_tree_suboptimal")
@@ -33,10 +40,14 @@ def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Itera
             if only_carried != (1, 1, 0) or reduction.is_invariant_in(loop.number):
                 continue
             node = next((n for n, v, _ in flow.placed if v is reduction), None)
-            if node is None or not _is_tile(tiles.facts_of(reduction.positional[0]).shape):
+            lanes = _lanes(tiles.facts_of(reduction.positional[0]).shape)
+            if node is None or lanes is None or fits_block_to_loop(module, kernel, loop):
                 continue
-            if fits_block_to_loop(module, kernel, loop):
+            widths = [number_of(lanes, known) for known in all_numbers(module, context, kernel)]
+            stated = [width for width in widths if width is not None]
+            if stated and min(stated) >= _WIDE:
                 continue
+            is_narrow = len(stated) == len(widths) > 0 and max(stated) <= _NARROW
             name = str(phi.detail).partition(":")[2]
             yield Finding(
                 module.index.range_of(node),
@@ -45,7 +56,15 @@ def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Itera
                 "the loop.",
                 kernel.name,
                 related=(Related("the loop", _head(module, loop)),),
+                severity=None if is_narrow and _is_little_work(flow, loop) else HINT,
             )
+
+
+def _is_little_work(flow: Flow, loop: Loop) -> bool:
+    """Whether a turn has neither products nor a loop of its own, beside which a reduction is
+    cheap."""
+    products = any(loop.number in loops for _, _, loops in flow.calls(*_PRODUCTS))
+    return not products and all(inner.parent != loop.number for inner in flow.loops.values())
 
 
 def _head(module: Module, loop: Loop) -> Range:
@@ -96,5 +115,6 @@ def is_short(loop: Loop) -> bool:
     return False
 
 
-def _is_tile(shape: Shape | None) -> bool:
-    return shape is not None and len(shape) == 1
+def _lanes(shape: Shape | None) -> Dim | None:
+    """The extent of a tile with one axis."""
+    return shape[0] if shape is not None and len(shape) == 1 else None

@@ -4,15 +4,13 @@ import ast
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, exponentials, triton_kernels
-from tilewright.analysis.detectors.correctness.masks import terms, unexpanded
+from tilewright.analysis.detectors.correctness.masks import unexpanded
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Flow, Value, reached, walk
 from tilewright.source.model import Kernel, Module
 
-_COMPARISONS = frozenset({"Lt", "LtE", "Gt", "GtE"})
-_LEAST = 1
 _GREATEST = (TL + "max", TL + "maximum")
 
 
@@ -36,7 +34,6 @@ def empty_row_nan(module: Module, context: AnalysisContext) -> Iterator[Finding]
                 "their running maximum are both -inf, and -inf - -inf is NaN for the row.",
                 kernel.name,
                 related=_places(module, flow, where),
-                severity=_LEAST if _guards_addresses(flow, where) else None,
             )
             break
 
@@ -72,22 +69,6 @@ def _masked_by_data(scores: Value) -> Value | None:
         elif value.op in ("cast", "expand") or value.is_binary("Add", "Sub", "Mult"):
             pending.extend(value.operands)
     return None
-
-
-def _guards_addresses(flow: Flow, where: Value) -> bool:
-    """Whether all that the mask has loaded are indices, which it keeps within their bounds.
-
-    Callers give indices that are valid, so that the mask leaves out what is behind the end.
-    """
-    conditions = [unexpanded(term) for term in terms(unexpanded(where.positional[0]))]
-    data = [c for c in conditions if any(_is_tile_load(part) for part in walk(c))]
-    addresses = {part for access in flow.accesses for part in walk(access.pointer)}
-    return all(
-        condition.op == "compare"
-        and condition.detail in _COMPARISONS
-        and any(_is_tile_load(v) and v in addresses for v in map(unexpanded, condition.operands))
-        for condition in data
-    )
 
 
 def _is_tile_load(value: Value) -> bool:

@@ -8,7 +8,7 @@ from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.dtypes import element_types
 from tilewright.analysis.host_code import ON_DOUBLES
 from tilewright.analysis.model import AnalysisContext, Finding
-from tilewright.knowledge.model import ADVICE
+from tilewright.knowledge.model import HINT
 from tilewright.source.host import host_of, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -41,7 +41,7 @@ def float64(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                     module.index.range_of(node),
                     _NO_FP64 if sure else _MAYBE_FP64,
                     kernel.name,
-                    severity=None if sure else ADVICE,
+                    severity=None if sure else HINT,
                 )
         if sure:
             for launch in module.launches_of(kernel.name):

@@ -45,14 +45,6 @@ def is_diagnostic(
     )
 
 
-def is_default(function: ast.FunctionDef, node: ast.AST) -> bool:
-    """Whether a node runs only where a caller gives None for a parameter: ``longest is None``."""
-    return any(
-        place.test is not None and _is_none(function, place.test)
-        for place in _enclosing_blocks(function, node)
-    )
-
-
 def _is_none(function: ast.FunctionDef, test: ast.expr) -> bool:
     match test:
         case ast.Compare(

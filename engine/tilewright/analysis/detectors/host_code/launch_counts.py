@@ -166,8 +166,6 @@ def _in_turn(module: Module, graph: HostGraph) -> Iterator[Finding]:
                 "on other tensors; one launch over all of them would fill the chip better.",
                 launches[-1].kernel,
                 related=(Related("first launched here", launches[0].range),),
-                # Two launches cost little where each fills the chip.
-                severity=None if len(launches) > 2 else 1,
             )
 
 

@@ -50,11 +50,6 @@ class ReadBack:
     is_repeated: bool = False
     helper: ast.FunctionDef | None = None
 
-    @property
-    def is_read(self) -> bool:
-        """Whether something of the device is asked for."""
-        return self.why != _COPIES_TO
-
 
 def read_backs(module: Module, graph: HostGraph) -> Iterator[ReadBack]:
     """Every read of a tensor that a launch of the function is given, or of what follows from it."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import chain
 
 from tilewright.analysis.detectors.host_code.diagnostics import (
-    is_default,
     is_diagnostic,
     is_final_print,
     is_shown,
@@ -32,8 +31,6 @@ _SYNCHRONIZE = frozenset(
 )
 _READS_BACK = frozenset({"item", "tolist", "cpu", "numpy"})
 _CONVERSIONS = frozenset({"float", "int", "bool", "print"})
-_MEANT = 1
-"""The severity of waits that are often meant."""
 _NEEDED = "; the host needs the value here, unless its caller knows it or a bound of it."
 
 
@@ -57,14 +54,14 @@ def _one_a_loop(
     """What is found, with the waits that one loop makes in each turn as one: the loop is slow."""
     loops = [*nodes_like(function, ast.For), *nodes_like(function, ast.While)]
     inside = {id(loop): {id(node) for node in descendants(loop)} for loop in loops}
-    by_loop: dict[tuple[object, ...], list[Finding]] = {}
+    by_loop: dict[int, list[Finding]] = {}
     for place, finding in waits:
         around = min(
             (loop for loop in loops if id(place) in inside[id(loop)]),
             key=lambda loop: len(inside[id(loop)]),
             default=place,
         )
-        by_loop.setdefault((id(around), finding.severity), []).append(finding)
+        by_loop.setdefault(id(around), []).append(finding)
     for first, *others in by_loop.values():
         further = tuple(Related("waits here as well", other.range) for other in others)
         yield replace(first, related=first.related + further) if further else first
@@ -88,7 +85,6 @@ def _synchronizations(
             "The host waits here for the device before it goes on; launches are asynchronous, "
             "and reading the result waits by itself.",
             launches[0].kernel,
-            severity=_MEANT,  # Scripts that measure wait on purpose.
         )
 
 
@@ -175,37 +171,8 @@ def _read_backs(
                 _sentence(read.what + read.why, is_result),
                 launches[0].kernel,
                 related,
-                severity=None if not is_result and _is_avoidable(node, read, launches) else _MEANT,
             ),
         )
-
-
-def _is_avoidable(function: ast.FunctionDef, read: ReadBack, launches: list[Launch]) -> bool:
-    """Whether a read waits in each turn of a loop, or for a number that a kernel could load.
-
-    Other reads are often meant, as is one that callers avoid by an argument of their own, and a
-    short copy to the device waits for less.
-    """
-    if is_default(function, read.node):
-        return False
-    return read.is_read and (read.is_repeated or _is_given(function, read.node, launches))
-
-
-def _is_given(function: ast.FunctionDef, read: ast.AST, launches: list[Launch]) -> bool:
-    """Whether a launch takes the read number as an argument, by itself or under a name."""
-    names = {
-        target.id
-        for assigned in nodes_like(function, ast.Assign)
-        if any(node is read for node in ast.walk(assigned.value))
-        for target in assigned.targets
-        if isinstance(target, ast.Name)
-    }
-    given = (a for launch in launches for a in launch.arguments.values())
-    return any(
-        node is read or (isinstance(node, ast.Name) and node.id in names)
-        for argument in given
-        for node in ast.walk(argument)
-    )
 
 
 def _own_reads(module: Module, node: ast.FunctionDef, launches: list[Launch]) -> Iterator[ReadBack]:

@@ -8,7 +8,7 @@ from tilewright.analysis.tiles.infer import tiles_of
 from tilewright.analysis.tiles.model import TileFacts
 from tilewright.analysis.tiles.polynomial import Polynomial
 from tilewright.analysis.values import Access, Flow
-from tilewright.knowledge.model import ADVICE
+from tilewright.knowledge.model import HINT
 from tilewright.source.host import last_assigned, resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -37,7 +37,7 @@ def _finding(module: Module, kernel: Kernel, access: Access, steps: list[str]) -
         "whole sectors.",
         kernel.name,
         # How many elements there are is not known: a few stay in a cache.
-        severity=ADVICE,
+        severity=HINT,
     )
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from tilewright.analysis.detectors.common import TL, nodes_of, source_numbers, triton_kernels
 from tilewright.analysis.detectors.program_counts import (
-    grid_extents,
     grows_with_the_problem,
     multiplies_the_units,
 )
@@ -47,8 +46,6 @@ def contended_atomics(module: Module, context: AnalysisContext) -> Iterator[Find
             axis = _contended_axis(module, kernel, flow, tiles, access, is_persistent)
             if axis is None:
                 continue
-            is_light = is_one or is_persistent or _is_reduced(access)
-            is_light = is_light or _are_heads(module, flow, launches, axis)
             yield Finding(
                 module.index.range_of(access.node),
                 f"Every program along axis {axis} of the grid {_atomic_action(access)} the same "
@@ -57,8 +54,6 @@ def contended_atomics(module: Module, context: AnalysisContext) -> Iterator[Find
                 "afterwards, waits for none.",
                 kernel.name,
                 related=_grids(launches),
-                # One addition a program, of what it has reduced, waits little; so do few programs.
-                severity=1 if is_light else None,
             )
 
 
@@ -66,19 +61,6 @@ def _atomic_action(access: Access) -> str:
     """What an atomic does to an address."""
     name = ast.unparse(access.node.func).rpartition("_")[2]
     return {"max": "takes the maximum at", "min": "takes the minimum at"}.get(name, "adds to")
-
-
-def _are_heads(module: Module, flow: Flow, launches: tuple[Launch, ...], axis: int) -> bool:
-    """Whether an axis of the grid counts attention heads, of which there are some dozens."""
-    named = {
-        name.lower()
-        for name, given in flow.definitions.items()
-        if any(d.value.uncast.op == "program_id" and d.value.uncast.detail == axis for d in given)
-    }
-    if any("head" in name for name in named):
-        return True
-    extents = [grid_extents(module, launch) for launch in launches]
-    return all(axis < len(e) and "head" in ast.unparse(e[axis]).lower() for e in extents)
 
 
 def _reads_long(module: Module, kernel: Kernel, flow: Flow, tiles: Tiles) -> bool:

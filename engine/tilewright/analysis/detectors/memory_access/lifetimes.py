@@ -125,9 +125,6 @@ def _pressure(
         f"{others or '.'}",
         kernel.name,
         related=tuple(Related("held", module.index.range_of(item.node)) for item in held[:4]),
-        # Operands that a product reads from shared memory leave it more room.
-        # A tuner that has the tile with more warps, or could not, loses no more than the trial.
-        severity=None if is_sure and is_lost else 1,
     )
 
 
