@@ -214,6 +214,20 @@ def scale(x_ptr, y_ptr, n: tl.constexpr, B: tl.constexpr):
 def scaled(x, y, n_tokens):
     scale[(triton.cdiv(x.numel(), 128),)](x, y, {given}, B=128)
 """
+_KEYED = """
+@triton.autotune({configs}, key=["n", "width"])
+@triton.jit
+def summed(x_ptr, y_ptr, n, width, B: tl.constexpr):
+    at, total = tl.arange(0, B), tl.zeros((B,), tl.float32)
+    for start in range(0, width, B):
+        row = x_ptr + tl.program_id(0) * width + start
+        total += tl.load(row + at, mask=start + at < width, other=0.0)
+    tl.store(y_ptr + tl.program_id(0), tl.sum(total), mask=tl.program_id(0) < n)
+
+def sums(x, y):
+    n, width = x.shape
+    summed[(n,)](x, y, n, width)
+"""
 _SCATTERED = """
 @triton.jit
 def scattered(to_ptr, x_ptr, y_ptr, n, B: tl.constexpr):
@@ -290,6 +304,26 @@ def _one(issue: str, text: str) -> tuple[int, str]:
             _NORM,
             {"length": "n: tl.constexpr", "width": 4096, "block": 1024},
             {"length": "n: tl.constexpr", "width": "x.shape[1]", "block": 1024},
+        ),
+        (
+            "multi_pass_row",
+            _NORM,
+            {
+                "length": "n",
+                "width": "x.shape[1]",
+                "block": "triton.next_power_of_2(x.shape[1])",
+            },
+            {
+                "length": "n",
+                "width": "x.shape[1]",
+                "block": "min(4096, triton.next_power_of_2(x.shape[1]))",
+            },
+        ),
+        (
+            "recompiled_for_each_size",
+            _KEYED,
+            {"configs": "[triton.Config({'B': 16 << i}) for i in range(5)]"},
+            {"configs": "[triton.Config({'B': 16 << i}) for i in range(2)]"},
         ),
         (
             "suboptimal_algorithm",

@@ -17,7 +17,11 @@ from dataclasses import replace
 from tilewright.analysis.code_of_tests import DEPENDS_ON_LAUNCH
 from tilewright.analysis.dead_code import is_dead
 from tilewright.analysis.detectors.constexpr_branches import is_compiled_by_launches
-from tilewright.analysis.detectors.correctness.language import is_for_a_fork, names_with_source
+from tilewright.analysis.detectors.correctness.language import (
+    is_for_a_fork,
+    is_run_in_python,
+    names_with_source,
+)
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.knowledge.base import taxonomy
@@ -36,9 +40,8 @@ _OF_EXTENTS = frozenset({"dot_shape_mismatch", "broadcast_mismatch"})
 _OF_VALUES = _OF_EXTENTS | {"non_power_of_two_arange", "dot_tile_too_small"}
 """What the compiler refuses for values that launches pass, where it comes to the line."""
 _REFUSALS = _OF_COMPILER | {"undefined_name", "removed_api"}
-_NOT_IN_PYTHON = _OF_COMPILER | {"call_outside_kernel", "dot_tile_too_small"}
-_INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
-"""A file that names one may run its kernels in Python, which takes what the compiler refuses."""
+NOT_IN_PYTHON = _OF_COMPILER | {"call_outside_kernel", "dot_tile_too_small"}
+"""What the compiler refuses, and an interpreter takes."""
 _ON_CPU = "set_active_to_cpu"
 """Makes Triton's CPU backend compile: one thread runs a program."""
 _GENERATOR = "[[[cog"
@@ -158,7 +161,7 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
     A kernel may run in Python, be compiled by a vendor's own Triton, or only be read as text; and
     one that is refused is no slow one.
     """
-    is_run_in_python = any(map(module.lookup.says, _INTERPRETERS))
+    interpreted = is_run_in_python(module)
     is_for_fork, read = is_for_a_fork(module), names_with_source(module)
     has_other_threads = is_for_fork or module.lookup.says(_ON_CPU)
     refused = {i.kernel for i in issues if i.id in _REFUSALS and i.severity > POSSIBLE} - {None}
@@ -166,7 +169,7 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
     without_work = _without_work(module, issues) | refused
     for issue in issues:
         is_slow = not kinds[issue.id].is_fault
-        is_refusal = issue.id in _NOT_IN_PYTHON and (is_run_in_python or is_for_fork)
+        is_refusal = issue.id in NOT_IN_PYTHON and (interpreted or is_for_fork)
         is_refusal = is_refusal or (issue.id in _REFUSALS and issue.kernel in read)
         is_of_threads = has_other_threads and (is_slow or issue.id in _OF_THREADS)
         is_later = issue.kernel in refused and issue.id in _OF_RUNS

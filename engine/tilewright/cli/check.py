@@ -23,6 +23,7 @@ from tilewright.checking.configuration import (
     issues_meant,
 )
 from tilewright.checking.entry import entry_facts
+from tilewright.checking.interpreted_kernels import with_interpreted
 from tilewright.checking.present import (
     as_json,
     as_lines,
@@ -140,7 +141,8 @@ def check(
         _fix(paths, chosen, form, write=fix and not diff)
         return
     sources = sources_of(paths, chosen.faults, isolated=isolated, from_stdin=stdin)
-    files = with_unused([*checked_files(sources, chosen, once=True)], () if stdin else paths)
+    files = with_interpreted([*checked_files(sources, chosen, once=True)])
+    files = with_unused(files, () if stdin else paths)
     files += chosen.specs
     known = iter(files) if compiled is None else _compiled(files, chosen, compiled, captured)
     told = _tell(_executed(known, chosen, ensemble) if executed else known, form, chosen)

@@ -26,6 +26,8 @@ from tilewright.source.model import Autotune, Config, Kernel, Launch, Module
 
 _HOOKS = ("pre_hook", "post_hook")
 _DOTS = (TL + "dot", TL + "dot_scaled")
+_FORWARD = 2
+"""Products in the loop of an attention; those backwards have more, and were not measured."""
 _SMALL_PRODUCT = 64 * 128
 _SMALL_SCORES = 64 * 32
 """Elements of a tile up to which a product, and the scores of an attention, took at least 1.1
@@ -69,7 +71,10 @@ def _is_far_from_best(module: Module, context: AnalysisContext, kernel: Kernel, 
     tiles = tiles_of(module, kernel, context)
     results = [value for _, value, loops in flow.calls(*_DOTS) if loops]
     first = [value for value in results if not _is_of_a_product(value)]
-    limit = _SMALL_PRODUCT if len(first) == len(results) else _SMALL_SCORES
+    is_attention = len(first) < len(results)
+    if is_attention and len(results) > _FORWARD:
+        return False
+    limit = _SMALL_SCORES if is_attention else _SMALL_PRODUCT
     sizes = (
         elements_of(tiles.facts_of(value).shape, numbers)
         for numbers in all_numbers(module, context, kernel)

@@ -23,6 +23,7 @@ _SHAPED = tuple(
     TL + name for name in ("zeros", "full", "reshape", "view", "broadcast_to", "static_range")
 )
 _SEVERITIES = {Variety.FEW: HINT, Variety.BATCHES: HINT, Variety.MANY: None}
+_MANY_CONFIGS = 4
 _DOTS = (TL + "dot", TL + "dot_scaled")
 
 
@@ -102,6 +103,7 @@ def _keys(
     bounds = {v for loop in flow.loops.values() for b in loop.bounds or () for v in walk(b)}
     walked = {str(v.detail) for v in bounds if v.op == "param"} | set(kernel.constexprs)
     followers = {name: _followed(module, launches, name) for name in tuned.key or ()}
+    is_short = len(tuned.configs or ()) < _MANY_CONFIGS
     again = [name for name, found in followers.items() if found and name in walked]
     for name, followed in followers.items():
         if name in walked or followed is None or followed[1].variety is Variety.FEW:
@@ -114,7 +116,7 @@ def _keys(
             kernel.name,
             related=(Related("launched here", followed[0].range),),
             # Another part of the key that follows the same calls tunes anew in any case.
-            severity=HINT if again else _SEVERITIES[followed[1].variety],
+            severity=HINT if again or is_short else _SEVERITIES[followed[1].variety],
         )
 
 

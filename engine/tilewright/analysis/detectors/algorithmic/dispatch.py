@@ -1,6 +1,7 @@
 """Which of several kernels the host takes for which problem."""
 
 import ast
+from collections.abc import Iterator
 
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Flow, Loop, walk
@@ -104,18 +105,48 @@ def is_capped_vocabulary(
 
     Their number is known by a name, or by a label, loaded before, that picks one of the row.
     """
-    bounds = loop.bounds
-    block = str(bounds[2].detail) if bounds is not None and bounds[2].op == "param" else None
-    launches = module.launches_of(kernel.name)
-    if bounds is None or block is None or not launches:
+    if not any(True for _ in _capping(module, kernel, loop)):
         return False
-    capped = (
-        _is_capped(_computed(module, x, x.arguments[block]))
-        for x in launches
-        if block in x.arguments
+    return is_over_classes(module, kernel, loop, base) or _is_picked_from(flow, base)
+
+
+def takes_longer_rows(module: Module, kernel: Kernel, loop: Loop) -> bool:
+    """Whether the host caps the block, and refuses no row that is longer than it."""
+    return any(
+        not _is_compared(host_of(module, launch), launch.arguments[block])
+        for launch, block in _capping(module, kernel, loop)
     )
-    is_named = is_over_classes(module, kernel, loop, base)
-    return any(capped) and (is_named or _is_picked_from(flow, base))
+
+
+def _is_compared(host: ast.FunctionDef | None, block: ast.expr) -> bool:
+    """Whether a host function raises where a comparison with the block says so."""
+    if host is None:
+        return False
+    named = ast.unparse(block)
+    tests = [check.test for check in nodes_like(host, ast.Assert)]
+    tests += [
+        check.test
+        for check in nodes_like(host, ast.If)
+        if any(isinstance(statement, ast.Raise) for statement in check.body)
+    ]
+    return any(
+        isinstance(part, ast.Compare)
+        and named in {ast.unparse(side) for side in (part.left, *part.comparators)}
+        for test in tests
+        for part in ast.walk(test)
+    )
+
+
+def _capping(module: Module, kernel: Kernel, loop: Loop) -> Iterator[tuple[Launch, str]]:
+    """The launches that cap the block of a loop at a longest length, with its parameter."""
+    if loop.bounds is None or loop.bounds[2].op != "param":
+        return
+    block = str(loop.bounds[2].detail)
+    for launch in module.launches_of(kernel.name):
+        if block in launch.arguments:
+            computed = _computed(module, launch, launch.arguments[block])
+            if _is_capped(computed):
+                yield launch, block
 
 
 def is_over_classes(module: Module, kernel: Kernel, loop: Loop, base: str | None) -> bool:

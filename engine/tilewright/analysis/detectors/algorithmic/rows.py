@@ -10,6 +10,7 @@ from tilewright.analysis.detectors.algorithmic.dispatch import (
     is_for_long_rows,
     is_over_a_head,
     is_over_classes,
+    takes_longer_rows,
 )
 from tilewright.analysis.detectors.common import (
     TL,
@@ -57,6 +58,7 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
             is_short = _fits_a_block(module, context, kernel, group[0])
             is_short = is_short and not is_over_classes(module, kernel, group[0], first.base)
             is_short = is_short and not _is_folded(module, kernel, group[0])
+            is_short = is_short and not takes_longer_rows(module, kernel, group[0])
             is_short = is_short and not is_over_a_head(module, kernel, group[0])
             needs = "a row that fits one block needs one pass"
             yield Finding(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.algorithmic.sums import operand_counts
 from tilewright.analysis.detectors.common import TL, first_line, triton_kernels
 from tilewright.analysis.model import AnalysisContext, Finding, Related
-from tilewright.analysis.tiles import tiles_of
+from tilewright.analysis.tiles import Shape, tiles_of
 from tilewright.analysis.values import Flow, Loop, Value, values_within, walk
 from tilewright.knowledge.model import HINT
 from tilewright.source.model import Kernel, Module
@@ -145,14 +145,15 @@ def summed_products(module: Module, context: AnalysisContext) -> Iterator[Findin
     for kernel, flow in triton_kernels(module):
         if not any(True for _ in flow.calls(TL + "dot")):
             continue
-        used = operand_counts(flow)
+        used, tiles = operand_counts(flow), tiles_of(module, kernel, context)
         for node, value, _ in flow.calls(TL + "sum"):
             inner = value.positional[0] if value.positional else None
             while inner is not None and (inner.op == "cast" or _is_scaled(inner)):
                 if used.get(inner, 0) > 1:
                     break
                 inner = inner.operands[0]
-            if inner is not None and inner.op == "dot" and used.get(inner, 0) == 1:
+            is_product = inner is not None and inner.op == "dot" and used.get(inner, 0) == 1
+            if inner is not None and is_product and _is_matrix(tiles.facts_of(inner).shape):
                 is_padded = any(map(_keeps_one_row, inner.positional[:2]))
                 yield Finding(
                     module.index.range_of(node),
@@ -162,6 +163,11 @@ def summed_products(module: Module, context: AnalysisContext) -> Iterator[Findin
                     # A row that is padded for the matrix unit costs little where memory is slower.
                     severity=HINT if is_padded else None,
                 )
+
+
+def _is_matrix(shape: Shape | None) -> bool:
+    """Whether a tile is known to have more than one row, and more than one column."""
+    return shape is not None and all(extent != 1 for extent in shape)
 
 
 def _keeps_one_row(operand: Value) -> bool:

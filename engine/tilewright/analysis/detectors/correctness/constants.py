@@ -33,9 +33,11 @@ def shape_not_constexpr(module: Module, context: AnalysisContext) -> Iterator[Fi
             given = {p.name for p in kernel.parameters if not p.is_constexpr}
             given -= _given_as_constants(module, kernel)
             run_time = {**dict.fromkeys(given, "parameter"), **run_time}
+        told: set[tuple[ast.Call, str]] = set()
         for call, argument in sites:
             name = next((n for n in _names_in(module, argument) if n in run_time), None)
-            if name is not None:
+            if name is not None and (call, name) not in told:
+                told.add((call, name))
                 yield _finding(module, kernel, call, argument, name, run_time[name])
 
 

@@ -26,10 +26,17 @@ _WORDS = "|".join(_FORKS)
 _IN_PATH = re.compile(rf"(?:^|[/\\_])(?:{_WORDS})(?=[/\\_.]|$)", re.IGNORECASE)
 _CALLED = (".insert_slice(", ".extract_slice(")
 """Functions of the language that upstream does not have, and the fork for Ascend does."""
+_INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
 _IMPORTED = ("triton_dist", "torch_", "triton.language.extra.")
 _IN_IMPORT = re.compile(
     rf"\s*(?:import|from)\s+(?:triton_dist|torch_(?:{_WORDS})|triton\.language\.extra\.(?:{_WORDS}))\b"
 )
+
+
+@per_module
+def is_run_in_python(module: Module) -> bool:
+    """Whether a file names an interpreter, which takes what the compiler refuses."""
+    return any(map(module.lookup.says, _INTERPRETERS))
 
 
 @per_module

@@ -10,6 +10,7 @@ from tilewright.analysis.detectors.correctness.divisibility import (
 )
 from tilewright.analysis.detectors.correctness.grids import block_of, rounded_up
 from tilewright.analysis.detectors.correctness.masks import additive_parts, unexpanded, upper_bounds
+from tilewright.analysis.detectors.program_counts import grid_extents
 from tilewright.analysis.model import Finding
 from tilewright.analysis.values import Access, Flow, Value, walk
 from tilewright.knowledge.model import ADVICE
@@ -35,7 +36,9 @@ def with_unused_mask(
     for access in accesses if unused else ():
         parts = set(additive_parts(access.pointer))
         index = next((i for i in unused if i in parts), None)
-        if index is not None and access.base is not None:
+        block = None if index is None else block_of(index)
+        is_whole = block is not None and _is_rounded_down(module, kernel, block[0])
+        if index is not None and access.base is not None and not is_whole:
             name = unused[index]
             line = flow.definitions[name][0].statement.lineno
             yield Finding(
@@ -44,6 +47,19 @@ def with_unused_mask(
                 f"{access.kind} leaves {access.base} where a block is not full.",
                 kernel.name,
             )
+
+
+def _is_rounded_down(module: Module, kernel: Kernel, axis: int) -> bool:
+    """Whether each launch has a program for whole blocks alone: ``n // B`` of them."""
+    launches = module.launches_of(kernel.name)
+    counts = [extents[axis : axis + 1] for x in launches if (extents := grid_extents(module, x))]
+    return len(counts) == len(launches) > 0 and all(
+        isinstance(count, ast.BinOp)
+        and isinstance(count.op, ast.FloorDiv)
+        and not isinstance(count.left, ast.BinOp)
+        for found in counts
+        for count in found or (None,)
+    )
 
 
 def on_rounded_grid(

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Container, Iterator
 
 from tilewright.analysis.detectors.common import nodes_of, stated_arguments
+from tilewright.analysis.detectors.correctness.language import is_run_in_python
 from tilewright.analysis.model import Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Definition, Flow, Loop, Value
@@ -38,18 +39,21 @@ def names_of_loops(
     if all(phi.operands for phi in flow.back_edges) or _stops(kernel):
         return
     chosen = _inside_choices(kernel)
+    own = _of_lambdas(kernel)
     for name, uses in flow.uses.items():
         for node in uses:
             value = flow.values.get(node)
-            if value is None or id(node) in chosen or name in outside:
+            if value is None or id(node) in chosen or name in outside or id(node) in own:
                 continue
-            why = _unset_why(flow, value, name)
+            why = _unset_why(flow, value)
             if why is not None:
                 yield Finding(
                     module.index.range_of(node),
-                    why,
+                    why.format(name=name),
                     kernel.name,
                     related=_assigned_at(module, flow.definitions.get(name, [])[-1:]),
+                    # Python keeps the names of a loop's body.
+                    severity=ADVICE if why is _BEHIND and is_run_in_python(module) else None,
                 )
                 break
 
@@ -105,7 +109,7 @@ def _is_global(flow: Flow, node: ast.Name) -> bool:
     return value is not None and value.op == "global" and value.detail == node.id
 
 
-def _unset_why(flow: Flow, value: Value, name: str) -> str | None:
+def _unset_why(flow: Flow, value: Value) -> str | None:
     """Why a name is unknown here, as only bodies of loops set it; None if it is known."""
     is_behind = False
     while value.op in ("phi", "after"):
@@ -116,7 +120,7 @@ def _unset_why(flow: Flow, value: Value, name: str) -> str | None:
                 return None
             start = start if len(value.operands) == 2 else None
         if start is None:
-            return (_BEHIND if is_behind else _ABOVE).format(name=name)
+            return _BEHIND if is_behind else _ABOVE
         value = start
     return None
 
@@ -189,6 +193,16 @@ def _inside_choices(kernel: Kernel) -> set[int]:
     """The nodes that run, or are evaluated, on one side of a choice only."""
     choices = [node for node in nodes_of(kernel.node) if isinstance(node, _CHOICES)]
     return {id(inner) for choice in choices for inner in descendants(choice)}
+
+
+def _of_lambdas(kernel: Kernel) -> set[int]:
+    """The names that parameters of a ``lambda`` are read by in its body."""
+    return {
+        id(node)
+        for inner in nodes_like(kernel.node, ast.Lambda)
+        for node in ast.walk(inner.body)
+        if isinstance(node, ast.Name) and any(node.id == a.arg for a in inner.args.args)
+    }
 
 
 def _stops(kernel: Kernel) -> bool:

@@ -155,9 +155,11 @@ def _options(call: ast.Call, names: Names, api: LanguageApi) -> Iterator[_Use]:
 
 
 def _asks_first(text: str, name: str) -> bool:
-    """Whether the file asks for the name, or the version, before it relies on it."""
-    last = name.partition("(")[0].rpartition(".")[2]
-    return f'"{last}"' in text or f"'{last}'" in text or "triton.__version__" in text
+    """Whether the file asks for the name, its keyword or the version before it relies on it."""
+    function, _, keyword = name.partition("(")
+    asked = (function.rpartition(".")[2], keyword.rstrip("=)"))
+    is_asked = any(f'"{one}"' in text or f"'{one}'" in text for one in asked if one)
+    return is_asked or "triton.__version__" in text
 
 
 def _never(module: Module, kernel: str, uses: list[_Use], api: LanguageApi) -> Finding:
