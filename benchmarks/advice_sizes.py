@@ -2,8 +2,8 @@
 
     python benchmarks/advice_sizes.py OUT.json [--seconds N]
 
-`reduction_tree_suboptimal`: a row kernel that reduces its tile in each iteration of a loop against one
-that carries the tile and reduces it once, for each tile width, number of iterations and loop body.
+`reduction_tree_suboptimal`: a row kernel that reduces its tile in each iteration of a loop against
+one that carries the tile and reduces it once, for each width, number of iterations and loop body.
 `missing_autotune`: a product and a flash attention with stated tiles and Triton's default warps
 and stages, against the best of all tiles, warps and stages that were tried. Times are medians of
 CUDA events with L2 flushed before each call. What does not compile or exceeds shared memory is

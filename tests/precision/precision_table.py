@@ -26,13 +26,15 @@ from reviewed import (
 )
 
 from tilewright.knowledge.base import taxonomy
-from tilewright.knowledge.model import ADVICE, POSSIBLE
+from tilewright.knowledge.model import ADVICE, HINT, POSSIBLE
 
 _WRONG = "the kernel is wrong"
 _AT_SIZES = "the kernel is wrong at some sizes"
 _SLOW = "the kernel could be faster"
-_ADVISED = "advice"
-_KINDS = (_WRONG, _AT_SIZES, _SLOW, _ADVISED)
+_ADVICE_ON_FAULTS = "advice, the kernel may be wrong"
+_ADVICE_ON_SPEED = "advice, the kernel may be slow"
+_HINT = "hint"
+_KINDS = (_WRONG, _AT_SIZES, _SLOW, _ADVICE_ON_FAULTS, _ADVICE_ON_SPEED, _HINT)
 PAGE = Path(__file__).parents[2] / "docs" / "precision.md"
 _OPENING = """# Precision on published kernels
 
@@ -80,23 +82,24 @@ corrected. Those of small teams leave out kernels that repositories of earlier l
 word. `fourteen_packages.yaml` was read by two readers in half of the repositories each.
 
 The lists from `lettered_packages.yaml` on keep the severity of each report: *wrong* are faults of
-severity 4 and 5, *wrong at some sizes* faults of severity 3, *faster* what else has 3 and more, and
-*advice* all below. Kinds of reports about speed that were right in less than nine of ten are advice
-since then, and so are faults that hang on a launch in kernels that nothing mentions. In
-`varied_packages.yaml` 13 of the 16 debatable faults of severity 4 and 5 are in kernels that are
-never launched, or run in Python alone; 9 of the 11 wrong ones in `topic_packages.yaml` have one
-cause in one repository, and 11 of the 14 in `installable_packages.yaml` one in another. Before that
-list what only some calls show was limited to severity 3, and severities were weighed by all
-verdicts until then; what its readers and those of each later list found wrong was corrected before
-the next one was looked at. The lists named `published` are packages of a public index whose
-descriptions name Triton: there a report of severity 4 or 5 is right as a rule, one of severity 3
-about as often as not. Those from `described_packages.yaml` to `remaining_packages.yaml` are 190
-packages and repositories of all kinds, with drafts and exercises among them: there the shares move
-with single causes (all 8 of `tensor_packages.yaml` are one launch). Since then missing masks,
-undefined lanes, races and outputs that are not full are advice where no captured launch shows their
-sizes. So are waits of the host and casts before products of unknown types: in all lists read at
-first sight 64.3 % and 88.7 % of those reports were right, a debatable one counting half.
-`first_sight_packages.yaml` and `late_packages.yaml` were read after that.
+severity 4 and 5, *wrong at some sizes* faults of severity 3, *faster* what else has 3 and more,
+*advice* those of severity 2 and *hint* those of severity 1. Kinds of reports about speed that were
+right in less than nine of ten are advice since then, and so are faults that hang on a launch in
+kernels that nothing mentions. In `varied_packages.yaml` 13 of the 16 debatable faults of severity 4
+and 5 are in kernels that are never launched, or run in Python alone; 9 of the 11 wrong ones in
+`topic_packages.yaml` have one cause in one repository, and 11 of the 14 in
+`installable_packages.yaml` one in another. Before that list what only some calls show was limited
+to severity 3, and severities were weighed by all verdicts until then; what its readers and those of
+each later list found wrong was corrected before the next one was looked at. The lists named
+`published` are packages of a public index whose descriptions name Triton: there a report of
+severity 4 or 5 is right as a rule, one of severity 3 about as often as not. Those from
+`described_packages.yaml` to `remaining_packages.yaml` are 190 packages and repositories of all
+kinds, with drafts and exercises among them: there the shares move with single causes (all 8 of
+`tensor_packages.yaml` are one launch). Since then missing masks, undefined lanes, races and outputs
+that are not full are advice where no captured launch shows their sizes. So are waits of the host
+and casts before products of unknown types: in all lists read at first sight 64.3 % and 88.7 % of
+those reports were right, a debatable one counting half. `first_sight_packages.yaml` and
+`late_packages.yaml` were read after that.
 
 `contest_repositories.yaml` and `course_repositories.yaml` are two halves of 106 repositories, of
 learners for the most part; `paper_repositories.yaml` are libraries and code of papers. What was
@@ -206,8 +209,10 @@ def _elsewhere() -> Iterator[Sequence[str]]:
 def _kind_of(review: Review) -> str:
     """What the reports of a review say. A list without severities has no more than two kinds."""
     is_fault = taxonomy()[review.issue].is_fault
-    if review.severity is not None and review.severity <= ADVICE:
-        return _ADVISED
+    if review.severity == HINT:
+        return _HINT
+    if review.severity == ADVICE:
+        return _ADVICE_ON_FAULTS if is_fault else _ADVICE_ON_SPEED
     if review.severity == POSSIBLE and is_fault:
         return _AT_SIZES
     return _WRONG if is_fault else _SLOW

@@ -23,7 +23,6 @@ from tilewright.checking.configuration import (
     issues_meant,
 )
 from tilewright.checking.entry import entry_facts
-from tilewright.checking.interpreted_kernels import with_interpreted
 from tilewright.checking.present import (
     as_json,
     as_lines,
@@ -34,6 +33,7 @@ from tilewright.checking.present import (
 )
 from tilewright.checking.remarks import flawed, with_stale
 from tilewright.checking.sarif import sarif
+from tilewright.checking.uncompiled_files import with_uncompiled
 from tilewright.checking.unused_kernels import with_unused
 from tilewright.checking.versions import installed_triton, parse_version
 from tilewright.cli.boundary import Faults, OwnFaultError
@@ -141,7 +141,7 @@ def check(
         _fix(paths, chosen, form, write=fix and not diff)
         return
     sources = sources_of(paths, chosen.faults, isolated=isolated, from_stdin=stdin)
-    files = with_interpreted([*checked_files(sources, chosen, once=True)])
+    files = with_uncompiled([*checked_files(sources, chosen, once=True)])
     files = with_unused(files, () if stdin else paths)
     files += chosen.specs
     known = iter(files) if compiled is None else _compiled(files, chosen, compiled, captured)

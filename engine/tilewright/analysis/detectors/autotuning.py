@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.analysis.detectors.common import (
     TL,
-    all_numbers,
+    context_numbers,
     decorators_known,
     stated_arguments,
     triton_kernels,
@@ -63,10 +63,10 @@ def missing_autotune(module: Module, context: AnalysisContext) -> Iterator[Findi
 
 
 def _is_far_from_best(module: Module, context: AnalysisContext, kernel: Kernel, flow: Flow) -> bool:
-    """Whether tiles of this size were clearly slower than the best on an H200.
+    """Whether tiles of a captured launch were clearly slower than the best on an H200.
 
     A kernel without a product, or with one that no loop repeats, streams rows: few tiles are far
-    from the best there.
+    from the best there. Without a captured launch the problem may be small.
     """
     tiles = tiles_of(module, kernel, context)
     results = [value for _, value, loops in flow.calls(*_DOTS) if loops]
@@ -77,7 +77,7 @@ def _is_far_from_best(module: Module, context: AnalysisContext, kernel: Kernel, 
     limit = _SMALL_SCORES if is_attention else _SMALL_PRODUCT
     sizes = (
         elements_of(tiles.facts_of(value).shape, numbers)
-        for numbers in all_numbers(module, context, kernel)
+        for numbers in context_numbers(context, kernel.name)
         for value in first
     )
     return min((size for size in sizes if size is not None), default=limit + 1) <= limit

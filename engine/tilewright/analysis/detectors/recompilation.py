@@ -16,14 +16,11 @@ from tilewright.analysis.detectors.varying_sizes import (
 )
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.values import Flow, Value, walk
-from tilewright.knowledge.model import HINT
 from tilewright.source.model import Kernel, Launch, Module
 
 _SHAPED = tuple(
     TL + name for name in ("zeros", "full", "reshape", "view", "broadcast_to", "static_range")
 )
-_SEVERITIES = {Variety.FEW: HINT, Variety.BATCHES: HINT, Variety.MANY: None}
-_MANY_CONFIGS = 4
 _DOTS = (TL + "dot", TL + "dot_scaled")
 
 
@@ -87,7 +84,6 @@ def _constants(
         f"loop needs it to be a constant.{further}",
         kernel.name,
         related=(Related("launched here", launch.range),),
-        severity=_SEVERITIES[found.variety],
     )
 
 
@@ -103,8 +99,6 @@ def _keys(
     bounds = {v for loop in flow.loops.values() for b in loop.bounds or () for v in walk(b)}
     walked = {str(v.detail) for v in bounds if v.op == "param"} | set(kernel.constexprs)
     followers = {name: _followed(module, launches, name) for name in tuned.key or ()}
-    is_short = len(tuned.configs or ()) < _MANY_CONFIGS
-    again = [name for name, found in followers.items() if found and name in walked]
     for name, followed in followers.items():
         if name in walked or followed is None or followed[1].variety is Variety.FEW:
             continue
@@ -115,8 +109,6 @@ def _keys(
             "programs there are.",
             kernel.name,
             related=(Related("launched here", followed[0].range),),
-            # Another part of the key that follows the same calls tunes anew in any case.
-            severity=HINT if again or is_short else _SEVERITIES[followed[1].variety],
         )
 
 

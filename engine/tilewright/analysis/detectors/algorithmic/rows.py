@@ -27,7 +27,7 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Loop, same_form, walk
-from tilewright.knowledge.model import ADVICE
+from tilewright.knowledge.model import HINT
 from tilewright.source.model import Kernel, Module
 
 _LONGEST_RESIDENT_ROW = 32768
@@ -67,7 +67,7 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
                 f"{len(reading)} loops over it; {needs}"
                 f"{'.' if is_short else ', and nothing here says how long a row is.'}",
                 kernel.name,
-                severity=None if is_short else ADVICE,
+                severity=None if is_short else HINT,
                 related=(
                     Related("first read here", module.index.range_of(first.node)),
                     *(

@@ -42,18 +42,7 @@ def triangular_products(module: Module, context: AnalysisContext) -> Iterator[Fi
                     Related("the mask", module.index.range_of(node)),
                     Related("the product", module.index.range_of(inside[0][0])),
                 ),
-                severity=HINT if _is_little(flow.values[node], loop.bounds) else None,
             )
-
-
-def _is_little(where: Value, bounds: tuple[Value, ...]) -> bool:
-    """Whether few blocks may lie past the diagonal.
-
-    Of a few fixed blocks the last rows need all, and so do a few rows far below the first.
-    """
-    sums = (part for part in walk(where.positional[0]) if part.is_binary("Add"))
-    is_moved = any(operand.op == "param" for part in sums for operand in part.operands)
-    return is_moved or all(bound.op == "const" for bound in bounds)
 
 
 def _follows_program(flow: Flow, loop: Loop) -> bool:

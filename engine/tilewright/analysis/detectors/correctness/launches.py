@@ -11,8 +11,10 @@ from tilewright.analysis.detectors.common import (
 from tilewright.analysis.detectors.registry import Reports, kernel_detector
 from tilewright.analysis.model import Related
 from tilewright.analysis.nodes import nodes_like
+from tilewright.analysis.per_kernel import per_module
 from tilewright.analysis.values import Flow
 from tilewright.python_syntax import passes_unseen
+from tilewright.source.autotuning import AUTOTUNE, CONFIG
 from tilewright.source.host import before_launch, bound_names
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -27,7 +29,7 @@ def launch_arguments(module: Module, kernel: Kernel, flow: Flow) -> Reports:
         return
     for launch in named_launches(module, kernel):
         if launch.is_certain and isinstance(launch.node.func, ast.Subscript):
-            message = _misfit(kernel, launch) or _given_twice(module, launch)
+            message = _misfit(module, kernel, launch) or _given_twice(module, launch)
             message = message or _address_passed(kernel, launch, flow)
             if message is not None:
                 yield launch.node.func, message, (Related("parameters", kernel.name_range),)
@@ -88,7 +90,7 @@ def _are_names_stated(module: Module, kernel: Kernel, decorator: ast.expr) -> bo
     return isinstance(values, ast.Dict) and len(values.keys) <= len(kernel.heuristics)
 
 
-def _misfit(kernel: Kernel, launch: Launch) -> str | None:
+def _misfit(module: Module, kernel: Kernel, launch: Launch) -> str | None:
     """What of a launch does not fit; None where it fits, or may."""
     known = [parameter.name for parameter in kernel.parameters]
     positional = [a for a in launch.node.args if not isinstance(a, ast.Starred)]
@@ -106,6 +108,7 @@ def _misfit(kernel: Kernel, launch: Launch) -> str | None:
     if unknown:
         return f"{kernel.name} has no parameter {_listed(unknown)}: {_FAILS}."
     missing = _missing(kernel, launch) if launch.is_complete else []
+    missing = [name for name in missing if name not in _configured_elsewhere(module)]
     if missing:
         return f"The launch passes nothing for {_listed(missing)} of {kernel.name}: {_FAILS}."
     return None
@@ -190,6 +193,51 @@ def _may_drop(statement: ast.stmt, name: str) -> bool:
         or isinstance(node, ast.Delete)
         for node in ast.walk(statement)
     ) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(statement))
+
+
+@per_module
+def _configured_elsewhere(module: Module) -> frozenset[str]:
+    """Names that configurations set which the file hands to other code than the list of a tuner.
+
+    A pruning hook may make new configurations, and a tuner of the project's own rewrite launches.
+    """
+    if not module.lookup.says("Config("):
+        return frozenset()
+    listed = {id(node) for part in _listed_configs(module) for node in ast.walk(part)}
+    nodes = [
+        (statement, node)
+        for statement in module.tree.body
+        for node in ast.walk(statement)
+        if id(node) not in listed
+    ]
+    used = {n.id for _, n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return frozenset(
+        str(key.value)
+        for statement, node in nodes
+        if isinstance(node, ast.Call) and module.names.is_call(node, CONFIG)
+        if used & _names_of(statement) or isinstance(statement, ast.Expr)
+        for values in node.args[:1]
+        if isinstance(values, ast.Dict)
+        for key in values.keys
+        if isinstance(key, ast.Constant)
+    )
+
+
+def _listed_configs(module: Module) -> Iterator[ast.expr]:
+    """What decorators of kernels take as the list of configurations."""
+    for kernel in module.kernels:
+        for decorator in kernel.node.decorator_list:
+            if isinstance(decorator, ast.Call) and module.names.is_call(decorator, AUTOTUNE):
+                yield from decorator.args[:1]
+                yield from (k.value for k in decorator.keywords if k.arg == "configs")
+
+
+def _names_of(statement: ast.stmt) -> set[str]:
+    """The names that a statement at the top of a file gives to what it holds."""
+    if isinstance(statement, ast.FunctionDef):
+        return {statement.name}
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def _missing(kernel: Kernel, launch: Launch) -> list[str]:

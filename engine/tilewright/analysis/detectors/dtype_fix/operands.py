@@ -10,7 +10,7 @@ from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.tiles import tiles_of
 from tilewright.analysis.values import Flow, Value
-from tilewright.knowledge.model import ADVICE
+from tilewright.knowledge.model import HINT
 from tilewright.source.host import before_launch, resolve
 from tilewright.source.model import Kernel, Module
 
@@ -46,7 +46,7 @@ def precision(module: Module, context: AnalysisContext) -> Iterator[Finding]:
                 _precision_message(found[0] if sure else None),
                 kernel.name,
                 # The caller may pass fp32 for one of the two, which then decides.
-                severity=None if sure else ADVICE,
+                severity=None if sure else HINT,
             )
 
 
