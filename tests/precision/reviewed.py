@@ -59,6 +59,8 @@ LISTS = (
     (FOLDER / "mixed_packages.yaml", "at first sight"),
     (FOLDER / "mixed_sources.yaml", "at first sight"),
     (FOLDER / "further_mixed_sources.yaml", "at first sight"),
+    (FOLDER / "drawn_sources.yaml", "at first sight"),
+    (FOLDER / "kept_back_sources.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 
