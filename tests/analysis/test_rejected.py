@@ -23,11 +23,11 @@ _UNDECIDED = frozenset(
     (
         "version_unknown", "clamp", "either_way", "any_count", "fold_columns", "filled", "zeroed",
         "median", "rendered", "gathered_product", "two_parts",
-        "of_unit_stride", "behind_one", "mean_of_rows",
+        "of_unit_stride", "behind_one", "mean_of_rows", "by_lambda", "on_npu",
     )
 )  # fmt: skip
 """Kernels that compile with some launches and not with others, or only once the host has replaced
-names in their text, neither of which the test reads."""
+names in their text, neither of which the test reads; and those of an interpreter or a vendor."""
 _FLOATS = ("factor", "scale", "eps", "alpha", "limit")
 
 

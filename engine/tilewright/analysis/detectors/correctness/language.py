@@ -26,6 +26,8 @@ _WORDS = "|".join(_FORKS)
 _IN_PATH = re.compile(rf"(?:^|[/\\_])(?:{_WORDS})(?=[/\\_.]|$)", re.IGNORECASE)
 _CALLED = (".insert_slice(", ".extract_slice(")
 """Functions of the language that upstream does not have, and the fork for Ascend does."""
+_PLACED = ('device="npu', "device='npu", ".npu()", 'device="mlu', "device='mlu", ".mlu()")
+"""How tensors are placed on chips of such vendors."""
 _INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
 _IMPORTED = ("triton_dist", "torch_", "triton.language.extra.")
 _IN_IMPORT = re.compile(
@@ -45,6 +47,8 @@ def is_for_a_fork(module: Module) -> bool:
     if _IN_PATH.search(module.path) is not None:
         return True
     if any(map(module.lookup.says, _CALLED)):
+        return True
+    if any(map(module.lookup.says, _PLACED)) and not module.lookup.says("cuda"):
         return True
     # To look for a word is much quicker than the pattern.
     words = tuple(filter(module.lookup.says, _IMPORTED))
