@@ -1,7 +1,7 @@
 """Detector of launches, and calls of helpers, whose arguments do not fit the parameters."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from tilewright.analysis.detectors.common import (
     decorators_known,
@@ -204,23 +204,36 @@ def _configured_elsewhere(module: Module) -> frozenset[str]:
     if not module.lookup.says("Config("):
         return frozenset()
     listed = {id(node) for part in _listed_configs(module) for node in ast.walk(part)}
-    nodes = [
-        (statement, node)
+    parts = {
+        statement: [node for node in ast.walk(statement) if id(node) not in listed]
         for statement in module.tree.body
-        for node in ast.walk(statement)
-        if id(node) not in listed
-    ]
-    used = {n.id for _, n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    }
+    used = _used_names(parts)
     return frozenset(
         str(key.value)
-        for statement, node in nodes
-        if isinstance(node, ast.Call) and module.names.is_call(node, CONFIG)
+        for statement, nodes in parts.items()
         if used & _names_of(statement) or isinstance(statement, ast.Expr)
+        for node in nodes
+        if isinstance(node, ast.Call) and module.names.is_call(node, CONFIG)
         for values in node.args[:1]
         if isinstance(values, ast.Dict)
         for key in values.keys
         if isinstance(key, ast.Constant)
     )
+
+
+def _used_names(parts: Mapping[ast.stmt, Sequence[ast.AST]]) -> set[str]:
+    """The names that statements at the top of a file read; an assignment if its name is read."""
+    read = {
+        statement: {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        for statement, nodes in parts.items()
+    }
+    used = set[str]().union(*(names for s, names in read.items() if not isinstance(s, ast.Assign)))
+    while True:
+        more = set[str]().union(*(names for s, names in read.items() if used & _names_of(s)))
+        if more <= used:
+            return used
+        used |= more
 
 
 def _listed_configs(module: Module) -> Iterator[ast.expr]:
