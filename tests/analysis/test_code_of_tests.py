@@ -28,7 +28,8 @@ def norm(x_ptr, y_ptr, n, B: tl.constexpr):
 _HOST = """
 {head}def {name}(x):
 {indent}    y = torch.empty_like(x)
-{indent}    norm[(x.shape[0],)](x, y, x.shape[1], B=1024)
+{indent}    block = triton.next_power_of_2(x.shape[1])
+{indent}    norm[(x.shape[0],)](x, y, x.shape[1], B=block)
 {indent}    torch.cuda.synchronize()
 {indent}    return y
 """

@@ -38,7 +38,7 @@ def test_check_lists_kernels_and_issues_with_their_places() -> None:
 def test_check_of_a_folder_finds_every_file_and_text_names_places() -> None:
     ended = run("check", "examples")
     assert ended.returncode == 1
-    assert "examples/softmax.py:31:13: advice: multi_pass_row" in ended.stdout
+    assert "examples/softmax.py:31:13: hint: multi_pass_row" in ended.stdout
     assert "examples/nki/nki1/softmax_slow.py:" in ended.stdout
     assert "in 49 kernels in 53 files" in ended.stdout
 

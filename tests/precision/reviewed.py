@@ -61,6 +61,7 @@ LISTS = (
     (FOLDER / "further_mixed_sources.yaml", "at first sight"),
     (FOLDER / "drawn_sources.yaml", "at first sight"),
     (FOLDER / "kept_back_sources.yaml", "at first sight"),
+    (FOLDER / "slow_in_packages.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 
