@@ -16,7 +16,7 @@ from tilewright.targets.model import LaunchFacts
 HEDGED = frozenset(
     (
         *("int32_offset_overflow", "missing_autotune", "reduction_tree_suboptimal"),
-        *("suboptimal_warps", "mask_wrong_axis", "removed_api", "undefined_name"),
+        *("mask_wrong_axis", "removed_api", "undefined_name"),
         *("multi_pass_row", "dtype_float64", "method_of_number"),
         *("suboptimal_autotune_configs", "suboptimal_algorithm", "lock_without_barrier"),
         *("grid_ignores_tuned_block", "redundant_computation"),

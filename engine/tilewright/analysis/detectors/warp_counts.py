@@ -19,7 +19,6 @@ from tilewright.analysis.intervals import Numbers
 from tilewright.analysis.model import AnalysisContext, Finding
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Flow, Value
-from tilewright.knowledge.model import HINT
 from tilewright.source.host import resolve
 from tilewright.source.model import Kernel, Launch, Module
 
@@ -49,8 +48,6 @@ def suboptimal_warps(module: Module, context: AnalysisContext) -> Iterator[Findi
                     module.index.range_of(where),
                     message,
                     kernel.name,
-                    # Too few cost 5 % where it was measured, and less where tiles are products'.
-                    severity=None if "num_warps" in launch.options else HINT,
                 )
 
 
