@@ -4,7 +4,7 @@ import path from "node:path";
 import { until } from "./driver.mjs";
 
 export const config = JSON.parse(process.argv[2]);
-export const SQUIGGLE = ".squiggly-warning, .squiggly-info, .squiggly-error";
+export const SQUIGGLE = ".squiggly-hint, .squiggly-info, .squiggly-warning, .squiggly-error";
 export const LENS = ".codelens-decoration";
 export const CHIP = '.statusbar-item[id$="tilewright.chip"]';
 export const HOVER = ".monaco-hover:not(.hidden)";
