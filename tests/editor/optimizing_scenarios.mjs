@@ -59,7 +59,7 @@ export async function trainium(editor) {
 export async function optimize(editor) {
   await editor.open("scaled_product.py");
   const before = await source("scaled_product.py");
-  // What is marked stands above the line that is gone to, and the hint there has no squiggle.
+  // What is marked stands above the line that is gone to.
   await editor.page.waitForSelector(SQUIGGLE);
   await editor.goTo(...(await place("scaled_product.py", "torch.xpu.synchronize")));
   const offered = await editor.lightBulb();

@@ -13,6 +13,7 @@ import {
   place,
   hoverAt,
   dismissNotifications,
+  problemCount,
 } from "./steps.mjs";
 
 /** A pattern is underlined; hovering says why it matters, what to do and what it is worth. */
@@ -24,8 +25,8 @@ export async function diagnostics(editor) {
   await editor.screenshot("1-squiggles");
   const hover = await hoverAt(editor, [line, column + 2], /Expected gain/);
   await editor.screenshot("1-hover");
-  const problems = await editor.texts("#status\\.problems");
-  return { hover, problems };
+  await editor.press("Escape");
+  return { hover, problems: [await problemCount(editor)] };
 }
 
 /** What is inferred of a value stands behind its name and in its hover; an issue can be ignored where it is. */

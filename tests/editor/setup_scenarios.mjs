@@ -2,6 +2,7 @@
 import { until } from "./driver.mjs";
 import {
   SQUIGGLE,
+  problemCount,
   LENS,
   TOAST,
   place,
@@ -55,7 +56,7 @@ export async function install(editor) {
   await editor.goTo((await place("matmul.py", "tl.dot("))[0]);
   await editor.page.waitForSelector(SQUIGGLE);
   await editor.screenshot("6-installed");
-  return { question, progress, problems: await editor.texts("#status\\.problems") };
+  return { question, progress, problems: [await problemCount(editor)] };
 }
 
 /** An update that fails leaves the server that runs; one that succeeds takes its place. */

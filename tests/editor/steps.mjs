@@ -115,3 +115,11 @@ export async function withSettings(editor, values, act) {
     await save("{}").finally(() => rm(path.dirname(file), { recursive: true }));
   }
 }
+
+/** The count in the status bar for a file with advice, which is a problem; a hint is underlined alone. */
+export async function problemCount(editor) {
+  await editor.open("linear_gelu.py");
+  const count = await editor.waitText("#status\\.problems", /[1-9]/);
+  await editor.open("matmul.py");
+  return count;
+}

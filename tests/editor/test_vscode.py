@@ -263,7 +263,7 @@ def test_the_assembly_beside_follows_the_cursor_and_says_when_it_is_stale(report
 
 def test_every_kernel_of_the_folder_is_listed(reports: Reports) -> None:
     facts = seen(reports, "kernels")
-    assert re.search(r"~[\d.]+ us, \d+ % of roof · dtype_float64", facts["row"])
+    assert re.search(r"~[\d.]+ us, \d+ % of roof · missing_autotune", facts["row"])
     assert any("nki/nki1/adamw_slow.py" in row for row in facts["rows"])
 
 
