@@ -256,6 +256,39 @@ def test_nothing_stale_is_left(memory: IssueCache, edit: str) -> None:
     assert warm == analyze(module)
 
 
+_ASIDE = """
+import triton
+import triton.language as tl
+
+def aside():
+    return [triton.Config({"BLOCK": 64})]
+
+register(aside())
+
+@triton.jit
+def last(x_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.arange(0, BLOCK)
+    for i in range(n):
+        x = tl.load(x_ptr + offs + i)
+    tl.store(x_ptr + offs, x)
+
+def run(x):
+    last[(1,)](x, 8)
+"""
+
+
+@pytest.mark.parametrize("edit", [('"BLOCK"', '"OTHER"'), ("aside", "triton_viz")])
+def test_nothing_stale_is_left_of_code_that_names_no_kernel(
+    memory: IssueCache, edit: tuple[str, str]
+) -> None:
+    before = analyze(parse_module(_ASIDE))
+    module = parse_module(_ASIDE.replace(*edit))
+    warm = analyze(module)
+    assert warm != before
+    memory.__init__()  # type: ignore[misc]
+    assert warm == analyze(module)
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_one_kernel_at_a_time_finds_what_all_at_once_do(memory: IssueCache, path: Path) -> None:
     module = parse_module(path.read_text(), str(path))

@@ -19,15 +19,20 @@ ON_DOUBLES = (
     *("double precision", "double-precision", "Double precision"),
 )
 """Phrases of a file whose data is fp64, or that computes in fp64 on purpose."""
+INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
+"""A file that names one may run its kernels in Python."""
 # Detectors ask whether a file says these anywhere, or a name in quotes.
 _PHRASES = (
     *("globals()", "exec(", "sys.modules[", "import *", "pre_hook", "pre_run_hook", "post_hook"),
     *("float64", "double", "int8", "ALLOW_NON_CONSTEXPR_GLOBALS", "triton.__version__"),
+    *INTERPRETERS,
     *WIDENED_IDS,
     *ON_DOUBLES,
     WIDE_ANNOTATION,
 )
 _GLOBAL = "global "
+_LINES = (_GLOBAL, "Config(")
+"""What counts with the rest of its line: the names that are bound, or set."""
 _BITS = bytes.maketrans(b"01", b"\0\1")
 _QUOTED = re.compile(r"[\"'](\w+)[\"']")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -51,8 +56,9 @@ class Said:
 def said_in(text: str) -> Said:
     """The phrases of a text, and the names that it puts in quotes."""
     phrases = {phrase for phrase in _PHRASES if phrase in text}
-    if _GLOBAL in text:
-        phrases.update(line for line in text.split("\n") if _GLOBAL in line)
+    for phrase in _LINES:
+        if phrase in text:
+            phrases.update(line for line in text.split("\n") if phrase in line)
     return Said(frozenset(phrases), frozenset(_QUOTED.findall(text)))
 
 

@@ -40,8 +40,9 @@ _OF_EXTENTS = frozenset({"dot_shape_mismatch", "broadcast_mismatch"})
 _OF_VALUES = _OF_EXTENTS | {"non_power_of_two_arange", "dot_tile_too_small"}
 """What the compiler refuses for values that launches pass, where it comes to the line."""
 _REFUSALS = _OF_COMPILER | {"undefined_name", "removed_api"}
-NOT_IN_PYTHON = _OF_COMPILER | {"call_outside_kernel", "dot_tile_too_small"}
-NOT_IN_PYTHON |= {"non_power_of_two_arange"}
+NOT_IN_PYTHON = _OF_COMPILER | {
+    *("call_outside_kernel", "dot_tile_too_small", "non_power_of_two_arange"),
+}
 """What the compiler refuses, and an interpreter takes, or took in earlier versions."""
 _ON_CPU = "set_active_to_cpu"
 """Makes Triton's CPU backend compile: one thread runs a program."""

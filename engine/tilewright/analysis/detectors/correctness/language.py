@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tilewright.analysis.detectors.common import TL
+from tilewright.analysis.host_code import INTERPRETERS
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.per_kernel import per_kernel, per_module
 from tilewright.source.model import Kernel, Module
@@ -28,7 +29,6 @@ _CALLED = (".insert_slice(", ".extract_slice(")
 """Functions of the language that upstream does not have, and the fork for Ascend does."""
 _PLACED = ('device="npu', "device='npu", ".npu()", 'device="mlu', "device='mlu", ".mlu()")
 """How tensors are placed on chips of such vendors."""
-_INTERPRETERS = ("triton_viz", "TRITON_INTERPRET")
 _IMPORTED = ("triton_dist", "torch_", "triton.language.extra.")
 _IN_IMPORT = re.compile(
     rf"\s*(?:import|from)\s+(?:triton_dist|torch_(?:{_WORDS})|triton\.language\.extra\.(?:{_WORDS}))\b"
@@ -38,7 +38,7 @@ _IN_IMPORT = re.compile(
 @per_module
 def is_run_in_python(module: Module) -> bool:
     """Whether a file names an interpreter, which takes what the compiler refuses."""
-    return any(map(module.lookup.says, _INTERPRETERS))
+    return any(map(module.lookup.says, INTERPRETERS))
 
 
 @per_module

@@ -8,7 +8,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.analysis.nodes import nodes_like
 from tilewright.source.model import Module
 from tilewright.source.parse import module_constants
 
@@ -43,15 +42,6 @@ def is_diagnostic(
         or (place.test is not None and _asks_for_host(place.test))
         for place in _enclosing_blocks(function, node)
     )
-
-
-def _is_none(function: ast.FunctionDef, test: ast.expr) -> bool:
-    match test:
-        case ast.Compare(
-            left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]
-        ):
-            return any(given.arg == name for given in nodes_like(function, ast.arg))
-    return False
 
 
 def is_validator(function: str) -> bool:
