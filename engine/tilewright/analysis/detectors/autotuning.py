@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from tilewright.analysis.detectors.common import (
+    DOTS,
     TL,
     context_numbers,
     decorators_known,
@@ -25,7 +26,6 @@ from tilewright.source.host import resolve
 from tilewright.source.model import Autotune, Config, Kernel, Launch, Module
 
 _HOOKS = ("pre_hook", "post_hook")
-_DOTS = (TL + "dot", TL + "dot_scaled")
 _FORWARD = 2
 """Products in the loop of an attention; those backwards have more, and were not measured."""
 _SMALL_PRODUCT = 64 * 128
@@ -69,7 +69,7 @@ def _is_far_from_best(module: Module, context: AnalysisContext, kernel: Kernel, 
     from the best there. Without a captured launch the problem may be small.
     """
     tiles = tiles_of(module, kernel, context)
-    results = [value for _, value, loops in flow.calls(*_DOTS) if loops]
+    results = [value for _, value, loops in flow.calls(*DOTS) if loops]
     first = [value for value in results if not _is_of_a_product(value)]
     is_attention = len(first) < len(results)
     if is_attention and len(results) > _FORWARD:
@@ -86,14 +86,14 @@ def _is_far_from_best(module: Module, context: AnalysisContext, kernel: Kernel, 
 def _is_of_a_product(value: Value) -> bool:
     """Whether an operand of a product is computed from another, as in attention."""
     return any(
-        part.op == "dot" or part.is_call(*_DOTS)
+        part.op == "dot" or part.is_call(*DOTS)
         for operand in value.positional[:2]
         for part in walk(operand)
     )
 
 
 def _has_products(flow: Flow) -> bool:
-    return any(True for _ in flow.calls(*_DOTS))
+    return any(True for _ in flow.calls(*DOTS))
 
 
 def _reuses_tiles(module: Module, kernel: Kernel, flow: Flow) -> bool:

@@ -21,6 +21,8 @@ from tilewright.source.parse import module_constants
 from tilewright.source.text import Range
 
 TL = "triton.language."
+DOTS = (TL + "dot", TL + "dot_scaled")
+"""The products of the language."""
 EXPONENTIALS = tuple(f"{TL}{prefix}{name}" for prefix in ("", "math.") for name in ("exp", "exp2"))
 _MAX_ENVIRONMENTS = 256
 

@@ -3,7 +3,13 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, loads_in, stated_arguments, triton_kernels
+from tilewright.analysis.detectors.common import (
+    DOTS,
+    TL,
+    loads_in,
+    stated_arguments,
+    triton_kernels,
+)
 from tilewright.analysis.detectors.correctness.language import is_for_a_fork
 from tilewright.analysis.detectors.host_code.facts import is_elementwise, is_measuring
 from tilewright.analysis.detectors.program_counts import grows_with_the_problem, is_one_program
@@ -99,7 +105,7 @@ def _scatters(flow: Flow) -> bool:
 
 def _moves_tiles(flow: Flow) -> bool:
     """Whether a kernel stores tiles and makes no product, whose threads have other work."""
-    return bool(flow.writes) and not any(True for _ in flow.calls(TL + "dot", TL + "dot_scaled"))
+    return bool(flow.writes) and not any(True for _ in flow.calls(*DOTS))
 
 
 def _misfit(size: int, warps: int, width: int, is_plain: bool) -> str | None:

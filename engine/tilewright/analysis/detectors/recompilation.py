@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tilewright.analysis.detectors.common import TL, decorators_known, triton_kernels
+from tilewright.analysis.detectors.common import DOTS, TL, decorators_known, triton_kernels
 from tilewright.analysis.detectors.host_code.facts import is_measuring
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.varying_sizes import (
@@ -21,7 +21,6 @@ from tilewright.source.model import Kernel, Launch, Module
 _SHAPED = tuple(
     TL + name for name in ("zeros", "full", "reshape", "view", "broadcast_to", "static_range")
 )
-_DOTS = (TL + "dot", TL + "dot_scaled")
 
 
 @detector("recompiled_for_each_size")
@@ -94,7 +93,7 @@ def _keys(
     tuned = kernel.autotune
     if tuned is None or len(tuned.configs or ()) < 2 or len(tuned.key or ()) < 2:
         return
-    if any(True for _ in flow.calls(*_DOTS)):
+    if any(True for _ in flow.calls(*DOTS)):
         return
     bounds = {v for loop in flow.loops.values() for b in loop.bounds or () for v in walk(b)}
     walked = {str(v.detail) for v in bounds if v.op == "param"} | set(kernel.constexprs)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from math import prod
 
 from tilewright.analysis.detectors.common import (
+    DOTS,
     TL,
     context_numbers,
     decorators_known,
@@ -97,7 +98,7 @@ def _fixed_for_any_width(module: Module, kernel: Kernel, flow: Flow, launch: Lau
     warps = given.value if isinstance(given, ast.Constant) else None
     if type(warps) is not int or warps < _MANY_WARPS:
         return None
-    if any(True for _ in flow.calls(TL + "dot", TL + "dot_scaled")):
+    if any(True for _ in flow.calls(*DOTS)):
         return None
     tiles = tiles_of(module, kernel)
     sides = {side for a in flow.loads for side in tiles.facts_of(a.pointer).shape or ()}

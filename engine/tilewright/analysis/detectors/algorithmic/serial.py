@@ -3,7 +3,13 @@
 import ast
 from collections.abc import Iterator
 
-from tilewright.analysis.detectors.common import TL, first_line, source_numbers, triton_kernels
+from tilewright.analysis.detectors.common import (
+    DOTS,
+    TL,
+    first_line,
+    source_numbers,
+    triton_kernels,
+)
 from tilewright.analysis.detectors.host_code.facts import is_measuring
 from tilewright.analysis.detectors.program_counts import grid_extents
 from tilewright.analysis.intervals import number_of
@@ -172,7 +178,7 @@ def _is_short(module: Module, launch: Launch) -> bool:
 def streamed_by_each(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """A loop in which each program multiplies its one row with the same tiles as all others."""
     for kernel, flow in triton_kernels(module):
-        if not flow.loops or any(True for _ in flow.calls(TL + "dot", TL + "dot_scaled")):
+        if not flow.loops or any(True for _ in flow.calls(*DOTS)):
             continue
         if not module.launches_of(kernel.name):
             continue

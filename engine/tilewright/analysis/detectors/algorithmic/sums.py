@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tilewright.analysis.detectors.algorithmic.dispatch import fits_block_to_loop
-from tilewright.analysis.detectors.common import TL, all_numbers, first_line, triton_kernels
+from tilewright.analysis.detectors.common import DOTS, TL, all_numbers, first_line, triton_kernels
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.intervals import number_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
@@ -20,7 +20,6 @@ _NARROW = 512
 _WIDE = 2048
 """Lanes up to which reducing once was clearly faster on an H200 with 4 warps, and from which it
 was not (``benchmarks/advice_sizes.py``)."""
-_PRODUCTS = (TL + "dot", TL + "dot_scaled")
 
 
 @detector("reduction_tree_suboptimal")
@@ -63,7 +62,7 @@ def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Itera
 def _is_little_work(flow: Flow, loop: Loop) -> bool:
     """Whether a turn has neither products nor a loop of its own, beside which a reduction is
     cheap."""
-    products = any(loop.number in loops for _, _, loops in flow.calls(*_PRODUCTS))
+    products = any(loop.number in loops for _, _, loops in flow.calls(*DOTS))
     return not products and all(inner.parent != loop.number for inner in flow.loops.values())
 
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tilewright.analysis.detectors.common import TL
+from tilewright.analysis.detectors.common import DOTS, TL
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.host_graph.build import host_graph_of, launching_functions
 from tilewright.analysis.host_graph.model import HostGraph, HostValue, Origin, Use, UseKind
@@ -276,7 +276,7 @@ def _moves_on(flow: Flow, load: Access, parts: list[Value]) -> bool:
     indices = {v.detail for v in parts if v.op == "loop_index"}
     is_divided = any(v.is_binary("FloorDiv", "Mod") for v in parts)
     is_indirect = any(v.op in ("load", "phi", "opaque") for v in parts)
-    has_product = any(True for _ in flow.calls(TL + "dot", TL + "dot_scaled"))
+    has_product = any(True for _ in flow.calls(*DOTS))
     return set(load.loops) <= indices and not (is_divided or is_indirect or has_product)
 
 
