@@ -1,9 +1,11 @@
-"""What two kinds of advice gain on a GPU, by the tile sizes that the source states.
+"""What three kinds of advice gain on a GPU, by the sizes that the source or a launch states.
 
     python benchmarks/advice_sizes.py OUT.json [--seconds N]
 
 `reduction_tree_suboptimal`: a row kernel that reduces its tile in each iteration of a loop against
 one that carries the tile and reduces it once, for each width, number of iterations and loop body.
+`multi_pass_row`: a row that is normalized in two or three passes over it, in blocks as long as the
+row or in several, against one pass that keeps the row; the best of `ROW_WARPS` for each.
 `missing_autotune`: a product and a flash attention with stated tiles and Triton's default warps
 and stages, against the best of all tiles, warps and stages that were tried. Times are medians of
 CUDA events with L2 flushed before each call. What does not compile or exceeds shared memory is
@@ -23,7 +25,14 @@ from typing import Any
 
 import torch
 import triton
-from advice_sizes_kernels import attention, product, reduced_in_loop, reduced_once
+from advice_sizes_kernels import (
+    attention,
+    normalized_at_once,
+    normalized_in_passes,
+    product,
+    reduced_in_loop,
+    reduced_once,
+)
 from triton.testing import do_bench
 
 Row = dict[str, Any]
@@ -32,6 +41,11 @@ WIDTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 TURNS = (2, 4, 8, 16, 64)
 BODIES = ("sum", "three sums", "maximum", "sum beside a store")
 ELEMENTS = 1 << 27
+
+ROWS = (256, 512, 1024, 2048, 3072, 4096, 8192, 16384, 32768)
+ROW_BLOCKS = (None, 1024)
+"""A block as long as the row, and a fixed one."""
+ROW_WARPS = (4, 8, 16)
 
 PRODUCTS = ((1024, 1024, 1024), (4096, 4096, 4096), (8192, 1024, 4096), (16, 4096, 4096))
 PRODUCT_TILES = (
@@ -99,6 +113,53 @@ def reductions() -> Iterator[Row]:
                 "body": BODIES[body],
                 "width": width,
                 "turns": turns,
+                "rows": rows,
+                "ms": before,
+                "best_ms": after,
+                "ratio": round(before / after, 3),
+            }
+
+
+def rows_in_passes() -> Iterator[Row]:
+    """Rows of each length in two and three passes, and in one, where a pass has one or more turns.
+
+    ``ratio`` is the time of the passes by that of one.
+    """
+    cases = itertools.product((torch.float16, torch.float32), ROWS, (False, True), ROW_BLOCKS)
+    for dtype, length, centered, block in cases:
+        whole = triton.next_power_of_2(length)
+        if block is not None and block >= whole:
+            continue
+        rows = min(65536, ELEMENTS // length)
+        x = torch.randn(rows, length, device="cuda", dtype=dtype)
+        y, again = torch.empty_like(x), torch.empty_like(x)
+
+        def best(kernel: Any, into: torch.Tensor, block: int) -> float | None:
+            times = [
+                _time(
+                    lambda: kernel[(rows,)](  # noqa: B023
+                        x,  # noqa: B023
+                        into,
+                        length,  # noqa: B023
+                        BLOCK=block,
+                        CENTERED=centered,  # noqa: B023
+                        num_warps=warps,  # noqa: B023
+                    )
+                )
+                for warps in ROW_WARPS
+            ]
+            return min((ms for ms in times if ms is not None), default=None)
+
+        before = best(normalized_in_passes, y, block or whole)
+        after = best(normalized_at_once, again, whole)
+        torch.testing.assert_close(y, again, rtol=1e-2, atol=1e-2)
+        if before and after:
+            yield {
+                "advice": "multi_pass_row",
+                "passes": 2 + centered,
+                "type": str(dtype).removeprefix("torch."),
+                "length": length,
+                "block": block or whole,
                 "rows": rows,
                 "ms": before,
                 "best_ms": after,
@@ -178,7 +239,7 @@ def main() -> int:
     end = time.monotonic() + options.seconds
     rows: list[Row] = []
     complete = True
-    for row in itertools.chain(attentions(), products(), reductions()):
+    for row in itertools.chain(rows_in_passes(), attentions(), products(), reductions()):
         rows.append(row)
         if time.monotonic() > end:
             complete = False

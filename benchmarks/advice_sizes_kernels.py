@@ -1,4 +1,5 @@
-"""The kernels of ``advice_sizes.py``: sums of rows in two forms, a product and an attention."""
+"""The kernels of ``advice_sizes.py``: rows reduced and normalized in two forms each, a product
+and an attention."""
 
 import triton
 import triton.language as tl
@@ -51,6 +52,40 @@ def reduced_once(x, y, out, turns, BLOCK: tl.constexpr, BODY: tl.constexpr):
     if BODY == 1:
         total += tl.sum(second, 0) + tl.sum(third, 0)
     tl.store(out + tl.program_id(0), total)
+
+
+@triton.jit
+def normalized_in_passes(x, y, n, BLOCK: tl.constexpr, CENTERED: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * n
+    mean = 0.0
+    if CENTERED:
+        total = tl.zeros([BLOCK], tl.float32)
+        for start in range(0, n, BLOCK):
+            cols = start + tl.arange(0, BLOCK)
+            total += tl.load(x + row + cols, mask=cols < n, other=0.0).to(tl.float32)
+        mean = tl.sum(total, 0) / n
+    squares = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, n, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        tile = tl.load(x + row + cols, mask=cols < n, other=0.0).to(tl.float32)
+        tile = tl.where(cols < n, tile - mean, 0.0)
+        squares += tile * tile
+    scale = tl.rsqrt(tl.sum(squares, 0) / n + 1e-6)
+    for start in range(0, n, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        tile = tl.load(x + row + cols, mask=cols < n, other=0.0).to(tl.float32)
+        tl.store(y + row + cols, (tile - mean) * scale, mask=cols < n)
+
+
+@triton.jit
+def normalized_at_once(x, y, n, BLOCK: tl.constexpr, CENTERED: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * n
+    cols = tl.arange(0, BLOCK)
+    tile = tl.load(x + row + cols, mask=cols < n, other=0.0).to(tl.float32)
+    if CENTERED:
+        tile = tl.where(cols < n, tile - tl.sum(tile, 0) / n, 0.0)
+    scale = tl.rsqrt(tl.sum(tile * tile, 0) / n + 1e-6)
+    tl.store(y + row + cols, tile * scale, mask=cols < n)
 
 
 @triton.jit

@@ -109,24 +109,29 @@ def launch(x, o, b):
 _NORM = """
 @triton.jit
 def norm(x_ptr, y_ptr, {length}, B: tl.constexpr):
-    row, total = tl.program_id(0), 0.0
+    row, mean, total = tl.program_id(0), 0.0, 0.0
     for start in range(0, n, B):
         x = tl.load(x_ptr + row * n + start + tl.arange(0, B))
+        mean += tl.sum(x, 0) / n
+    for start in range(0, n, B):
+        x = tl.load(x_ptr + row * n + start + tl.arange(0, B)) - mean
         total += tl.sum(x * x, 0)
     for start in range(0, n, B):
-        x = tl.load(x_ptr + row * n + start + tl.arange(0, B))
+        x = tl.load(x_ptr + row * n + start + tl.arange(0, B)) - mean
         tl.store(y_ptr + row * n + start + tl.arange(0, B), x / total)
 
 def normed(x, y):
     norm[(x.shape[0],)](x, y, {width}, B={block})
 """
-_PADDED = """
+_SCORED = """
 @triton.jit
-def scores(q_ptr, k_ptr, o_ptr, D: tl.constexpr, C: tl.constexpr):
-    rows, ds, cols = tl.arange(0, 16), tl.arange(0, D), tl.arange(0, C)
-    q = tl.load(q_ptr + rows[:, None] * D + ds[None, :], mask={mask}, other=0.0)
-    k = tl.load(k_ptr + cols[None, :] * D + ds[:, None])
-    tl.store(o_ptr + cols, tl.sum(tl.dot(q, k), 0))
+def scale(x_ptr, y_ptr, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y_ptr + i, 2 * tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+def scored(x, w, y):
+    scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), B=1024)
+    return {scores}
 """
 _ADDED = """
 @triton.jit
@@ -263,7 +268,7 @@ def _one(issue: str, text: str) -> tuple[int, str]:
         (
             "multi_pass_row",
             _NORM,
-            {"length": "n: tl.constexpr", "width": 4096, "block": 1024},
+            {"length": "n: tl.constexpr", "width": 16384, "block": 1024},
             {"length": "n: tl.constexpr", "width": "x.shape[1]", "block": 1024},
         ),
         (
@@ -282,9 +287,9 @@ def _one(issue: str, text: str) -> tuple[int, str]:
         ),
         (
             "suboptimal_algorithm",
-            _PADDED,
-            {"mask": "ds[None, :] < 64"},
-            {"mask": "rows[:, None] == 0"},
+            _SCORED,
+            {"scores": "(y @ w).mean(dim=-1)"},
+            {"scores": "(y @ w).mean(dim=1)"},
         ),
         (
             "atomic_without_mask",
@@ -583,8 +588,17 @@ def test_a_lock_needs_no_barrier_where_the_releasing_warp_stores(
     assert [i.severity for i in found if i.id == "lock_without_barrier"] == severities
 
 
-@pytest.mark.parametrize(("extent", "severity"), [("columns", 4), ("head_dim", 1)])
-def test_two_passes_over_a_head_are_a_hint(extent: str, severity: int) -> None:
+@pytest.mark.parametrize(
+    ("extent", "mean", "severity"), [("columns", 1, 2), ("columns", 0, 1), ("head_dim", 1, 1)]
+)
+def test_two_passes_and_passes_over_a_head_are_a_hint(
+    extent: str, mean: int, severity: int
+) -> None:
+    first = f"""
+    for start in range(0, {extent}, B):
+        at = start + tl.arange(0, B)
+        mean += tl.sum(tl.load(x_ptr + row + at, mask=at < {extent}, other=0.0))
+"""
     text = f"""
 import triton
 import triton.language as tl
@@ -592,11 +606,12 @@ import triton.language as tl
 @triton.jit
 def normalized(x_ptr, y_ptr, {extent}, B: tl.constexpr):
     row = tl.program_id(0) * {extent}
-    total = 0.0
+    total, mean = 0.0, 0.0
+{first if mean else ""}
     for start in range(0, {extent}, B):
         at = start + tl.arange(0, B)
         x = tl.load(x_ptr + row + at, mask=at < {extent}, other=0.0)
-        total += tl.sum(x * x)
+        total += tl.sum(x * x) - mean
     for start in range(0, {extent}, B):
         at = start + tl.arange(0, B)
         x = tl.load(x_ptr + row + at, mask=at < {extent}, other=0.0)

@@ -27,10 +27,14 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.tiles import Tiles, tiles_of
 from tilewright.analysis.values import Access, Flow, Loop, same_form, walk
-from tilewright.knowledge.model import HINT
+from tilewright.knowledge.model import ADVICE, HINT
 from tilewright.source.model import Kernel, Module
 
 _LONGEST_RESIDENT_ROW = 32768
+_LONG_ROW = 16384
+_MANY_PASSES = 3
+"""Elements and passes from which one pass was clearly faster on an H200; with two passes over
+shorter rows it was 1.0x to 1.1x as fast (``benchmarks/advice_sizes.py``)."""
 
 
 @detector("multi_pass_row")
@@ -55,11 +59,15 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
                 continue
             if is_capped_vocabulary(module, kernel, flow, group[0], first.base):
                 continue
-            is_short = _fits_a_block(module, context, kernel, group[0])
+            lengths = _row_lengths(module, context, kernel, group[0])
+            fitted = group[0].bounds is None or fits_block_to_loop(module, kernel, group[0])
+            is_short = fitted or all(n is not None and n <= _LONGEST_RESIDENT_ROW for n in lengths)
             is_short = is_short and not is_over_classes(module, kernel, group[0], first.base)
             is_short = is_short and not _is_folded(module, kernel, group[0])
             is_short = is_short and not takes_longer_rows(module, kernel, group[0])
             is_short = is_short and not is_over_a_head(module, kernel, group[0])
+            is_long = all(n is not None and n >= _LONG_ROW for n in lengths)
+            is_costly = is_short and (is_long or (fitted and len(reading) >= _MANY_PASSES))
             needs = "a row that fits one block needs one pass"
             yield Finding(
                 module.index.range_of(again.node),
@@ -67,7 +75,7 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
                 f"{len(reading)} loops over it; {needs}"
                 f"{'.' if is_short else ', and nothing here says how long a row is.'}",
                 kernel.name,
-                severity=None if is_short else HINT,
+                severity=(None if is_long else ADVICE) if is_costly else HINT,
                 related=(
                     Related("first read here", module.index.range_of(first.node)),
                     *(
@@ -79,20 +87,18 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
             )
 
 
-def _fits_a_block(module: Module, context: AnalysisContext, kernel: Kernel, loop: Loop) -> bool:
-    """Whether the file or a captured launch says that a program's registers can hold a row.
-
-    The host fits the block to the row, or the row's length is a known number.
-    """
-    if loop.bounds is None or fits_block_to_loop(module, kernel, loop):
-        return True
+def _row_lengths(
+    module: Module, context: AnalysisContext, kernel: Kernel, loop: Loop
+) -> list[int | None]:
+    """The row's length at each launch that was captured, or that the file states; None: unknown."""
+    if loop.bounds is None:
+        return [None]
     stated = [
         Numbers(stated_arguments(module, kernel, launch))
         for launch in module.launches_of(kernel.name)
     ]
     numbers = [*context_numbers(context, kernel.name), *stated] or [Numbers()]
-    lengths = [number_of(loop.bounds[1], n) for n in numbers]
-    return all(length is not None and length <= _LONGEST_RESIDENT_ROW for length in lengths)
+    return [number_of(loop.bounds[1], n) for n in numbers]
 
 
 def _is_folded(module: Module, kernel: Kernel, loop: Loop) -> bool:

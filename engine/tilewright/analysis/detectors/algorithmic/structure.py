@@ -143,28 +143,20 @@ def summed_products(module: Module, context: AnalysisContext) -> Iterator[Findin
                 inner = inner.operands[0]
             is_product = inner is not None and inner.op == "dot" and used.get(inner, 0) == 1
             if inner is not None and is_product and _is_matrix(tiles.facts_of(inner).shape):
-                is_padded = any(map(_keeps_one_row, inner.positional[:2]))
                 yield Finding(
                     module.index.range_of(node),
                     "The tile of products is only summed; summing the operand first turns the "
                     "matrix product into a product with a vector.",
                     kernel.name,
-                    # A row that is padded for the matrix unit costs little where memory is slower.
-                    severity=HINT if is_padded else None,
+                    # Often one row is padded for the matrix unit, which costs little where memory
+                    # is slower.
+                    severity=HINT,
                 )
 
 
 def _is_matrix(shape: Shape | None) -> bool:
     """Whether a tile is known to have more than one row, and more than one column."""
     return shape is not None and all(extent != 1 for extent in shape)
-
-
-def _keeps_one_row(operand: Value) -> bool:
-    """Whether an operand is a load whose mask keeps a single place: ``arange(0, 16) == 0``."""
-    mask = operand.uncast.keyword("mask") if operand.uncast.op == "load" else None
-    return mask is not None and any(
-        part.op == "compare" and part.detail == "Eq" for part in walk(mask)
-    )
 
 
 def products_of_ones(module: Module, context: AnalysisContext) -> Iterator[Finding]:

@@ -27,10 +27,6 @@ from tilewright.knowledge.model import HINT
 from tilewright.source.model import Launch, Module
 from tilewright.source.text import Range
 
-_SORTED = (
-    "All is sorted, and only the first of it are used; topk finds those in one pass over the "
-    "elements."
-)
 _IN_KERNELS = (
     summed_products,
     products_for_sums,
@@ -263,10 +259,9 @@ def suboptimal_algorithm(module: Module, context: AnalysisContext) -> Iterator[F
         yield from find(module, context)
     for _, graph, launches in graphs(module):
         for value in graph.values:
-            message = _cheaper(graph, value)
-            if message is not None:
-                # topk was slower on an H200 unless a small share of the elements was kept.
-                severity = HINT if message is _SORTED else None
+            found = _cheaper(graph, value)
+            if found is not None:
+                message, severity = found
                 yield Finding(_range(module, value), message, launches[0].kernel, severity=severity)
 
 
@@ -290,7 +285,8 @@ def _is_first_part(value: HostValue) -> bool:
     return isinstance(last, ast.Slice) and last.lower is None and last.upper is not None
 
 
-def _cheaper(graph: HostGraph, value: HostValue) -> str | None:
+def _cheaper(graph: HostGraph, value: HostValue) -> tuple[str, int | None] | None:
+    """What is said of a value that less work would give, and how sure it is that this gains."""
     if value.origin is not Origin.COMPUTED or not value.sources:
         return None
     if short(value.operation) in ("sum", "mean") and _has_axis(value):
@@ -298,18 +294,38 @@ def _cheaper(graph: HostGraph, value: HostValue) -> str | None:
         if product is not None and _used_once(graph, product) and not _is_batched(product):
             return (
                 "The product is computed in full only to be summed over one axis; summing the "
-                "operand first leaves a matrix-vector product."
+                "operand first leaves a matrix-vector product.",
+                None if _sums_an_operand(value, product) else HINT,
             )
     if short(value.operation) in ("sort", "argsort") and _is_cut(graph, value):
-        return _SORTED
+        # topk was slower on an H200 unless a small share of the elements was kept.
+        return (
+            "All is sorted, and only the first of it are used; topk finds those in one pass over "
+            "the elements.",
+            HINT,
+        )
     if _is_product(value):
         scores = _softmax_of_product(graph, value.sources[0])
         if scores is not None:
+            # This may be the path for what the kernel does not take, or for a single query.
             return (
                 "The whole score matrix goes through memory for its softmax and the second "
-                "product; fused attention keeps running statistics and never stores it."
+                "product; fused attention keeps running statistics and never stores it.",
+                HINT,
             )
     return None
+
+
+def _sums_an_operand(value: HostValue, product: HostValue) -> bool:
+    """Whether the summed axis is known to be one of a matrix: operands share those of a batch.
+
+    It is counted from the end, or the right operand is a matrix: ``x @ w.t()``.
+    """
+    node = value.node
+    given = [*node.args, *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else []
+    right = product.sources[1]
+    is_matrix = right.origin is Origin.VIEW and short(right.operation) in ("t", "T")
+    return is_matrix or any(ast.unparse(axis) in ("-1", "-2") for axis in given)
 
 
 def _is_batched(product: HostValue) -> bool:
