@@ -3,6 +3,7 @@
 import pytest
 
 from tilewright.analysis import AnalysisContext, analyze
+from tilewright.knowledge.model import ADVICE, HINT
 from tilewright.source import parse_module
 from tilewright.targets.model import ArgumentFacts, LaunchFacts, Target
 
@@ -243,8 +244,8 @@ def add(x, n):
 """
 
 
-def _one(issue: str, text: str) -> tuple[int, str]:
-    found = [i for i in analyze(parse_module(text), _CONTEXT) if i.id == issue]
+def _one(issue: str, text: str, context: AnalysisContext = _CONTEXT) -> tuple[int, str]:
+    found = [i for i in analyze(parse_module(text), context) if i.id == issue]
     assert len(found) == 1
     return found[0].severity, found[0].message
 
@@ -253,8 +254,6 @@ def _one(issue: str, text: str) -> tuple[int, str]:
     ("issue", "text", "certain", "less"),
     [
         ("removed_api", _HELPERS, {"called": "greater"}, {"called": "tl.maximum"}),
-        ("undefined_other", _WEIGHTED, {"reduced": "max"}, {"reduced": "sum"}),
-        ("missing_boundary_check", _READ, {"scaled": "w / tl.sum(w)"}, {"scaled": "w * 2"}),
         (
             "multi_pass_row",
             _NORM,
@@ -311,7 +310,6 @@ def _one(issue: str, text: str) -> tuple[int, str]:
         ),
         ("reduction_tree_suboptimal", _SUMMED, {"block": 512}, {"block": 1024}),
         ("reduction_tree_suboptimal", _SUMMED, {"block": 256}, {"block": "block"}),
-        ("undefined_other", _SCATTERED, {"other": ", other=1.0"}, {"other": ""}),
         (
             "autotune_unknown_name",
             _OLD_KEY,
@@ -348,12 +346,6 @@ def _one(issue: str, text: str) -> tuple[int, str]:
             {"rows": "i[:, None] * 16 + tl.arange(0, 16)[None, :]"},
             {"rows": "i"},
         ),
-        (
-            "missing_boundary_check",
-            _ZEROED,
-            {"made": "x.numel() // 2"},
-            {"made": "n"},
-        ),
     ],
 )
 def test_what_is_less_certain_is_advice(
@@ -362,6 +354,37 @@ def test_what_is_less_certain_is_advice(
     severe, _ = _one(issue, text.format(**certain))
     advice, _ = _one(issue, text.format(**less))
     assert min(severe, 3) > advice
+
+
+@pytest.mark.parametrize(
+    ("issue", "text", "certain", "less"),
+    [
+        ("undefined_other", _WEIGHTED, {"reduced": "max"}, {"reduced": "sum"}),
+        ("undefined_other", _SCATTERED, {"other": ", other=1.0"}, {"other": ""}),
+    ],
+)
+def test_lanes_without_a_value_are_a_hint_without_a_launch(
+    issue: str, text: str, certain: dict[str, object], less: dict[str, object]
+) -> None:
+    for values, is_certain in ((certain, True), (less, False)):
+        module = parse_module(text.format(**values))
+        launches = tuple(LaunchFacts(kernel.name, (64,), ()) for kernel in module.kernels)
+        severity, _ = _one(issue, module.text, AnalysisContext(launches=launches))
+        assert (severity > ADVICE) is is_certain
+        assert _one(issue, module.text)[0] == HINT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _READ.format(scaled="w / tl.sum(w)"),
+        _READ.format(scaled="w * 2"),
+        _ZEROED.format(made="x.numel() // 2"),
+        _ZEROED.format(made="n"),
+    ],
+)
+def test_what_masks_leave_open_is_a_hint_without_a_launch(text: str) -> None:
+    assert _one("missing_boundary_check", text)[0] == HINT
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ others, what is slow or hangs on a launch is advice, and other faults are no mor
 the kernel may be left over. What the compiler refuses in a branch that no launch of the file may
 take is advice, or not reported if it hangs on values that launches pass. A kernel that does not
 compile, or writes nothing, is not slow, and what would go wrong in its runs is advice until it
-compiles; of one that reads an undefined name nothing is said of which program stores where.
-Statements that never run have no issues.
+compiles; of one that reads an undefined name nothing is said of which program stores where. Advice
+of kinds that were seldom right without a launch is a hint. Statements that never run have no
+issues.
 """
 
 import ast
@@ -25,7 +26,7 @@ from tilewright.analysis.detectors.correctness.language import (
 from tilewright.analysis.flow import flow_of
 from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.knowledge.base import taxonomy
-from tilewright.knowledge.model import ADVICE, POSSIBLE
+from tilewright.knowledge.model import ADVICE, HINT, POSSIBLE
 from tilewright.source.model import Kernel, Language, Module
 from tilewright.source.node_memo import per_text
 
@@ -39,6 +40,10 @@ _OF_EXTENTS = frozenset({"dot_shape_mismatch", "broadcast_mismatch"})
 """A tile of a wrong shape leads to more of them: the first of a kernel counts."""
 _OF_VALUES = _OF_EXTENTS | {"non_power_of_two_arange", "dot_tile_too_small"}
 """What the compiler refuses for values that launches pass, where it comes to the line."""
+_SELDOM_RIGHT = frozenset(
+    ("missing_boundary_check", "undefined_other", "int32_offset_overflow", "stride_of_other_tensor")
+)
+"""Right in fewer than three of four reports that readers judged, where no launch is captured."""
 _REFUSALS = _OF_COMPILER | {"undefined_name", "removed_api"}
 NOT_IN_PYTHON = _OF_COMPILER | {
     *("call_outside_kernel", "dot_tile_too_small", "non_power_of_two_arange"),
@@ -218,7 +223,10 @@ def lessened(
         limit = ADVICE - (issue.severity < kind.severity)
     elif is_unused or compiled is None:
         limit = POSSIBLE
-    return replace(issue, severity=limit) if limit < issue.severity else issue
+    severity = min(limit, issue.severity)
+    if severity == ADVICE and issue.id in _SELDOM_RIGHT:
+        severity = HINT
+    return replace(issue, severity=severity) if severity != issue.severity else issue
 
 
 def _hangs_on_use(issue: Issue) -> bool:
