@@ -17,9 +17,12 @@ import torch
 
 @triton.jit
 def norm(x_ptr, y_ptr, n, B: tl.constexpr):
-    row, total = tl.program_id(0), 0.0
+    row, mean, total = tl.program_id(0), 0.0, 0.0
     for start in range(0, n, B):
         x = tl.load(x_ptr + row * n + start + tl.arange(0, B))
+        mean += tl.sum(x, 0) / n
+    for start in range(0, n, B):
+        x = tl.load(x_ptr + row * n + start + tl.arange(0, B)) - mean
         total += tl.sum(x * x, 0)
     for start in range(0, n, B):
         x = tl.load(x_ptr + row * n + start + tl.arange(0, B))

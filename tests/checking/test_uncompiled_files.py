@@ -28,7 +28,7 @@ import triton
 import triton.language as tl
 
 @triton.jit
-def norm(x_ptr, y_ptr, n, B: tl.constexpr):
+def norm(x_ptr, y_ptr, n: tl.constexpr, B: tl.constexpr):
     row, total = tl.program_id(0), 0.0
     for start in range(0, n, B):
         x = tl.load(x_ptr + row * n + start + tl.arange(0, B))
@@ -38,7 +38,7 @@ def norm(x_ptr, y_ptr, n, B: tl.constexpr):
         tl.store(y_ptr + row * n + start + tl.arange(0, B), x / total)
 
 def normed(x, y):
-    norm[(x.shape[0],)](x, y, x.shape[1], B=triton.next_power_of_2(x.shape[1]))
+    norm[(x.shape[0],)](x, y, 16384, B=2048)
 """
 _TRACE = "import triton_viz\n\ndef test(kernel):\n    triton_viz.trace(kernel)[(1,)]()\n"
 
