@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tilewright.analysis.detectors.common import TL, triton_kernels
 from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding
+from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow, Value
 from tilewright.source.model import Kernel, Module
 
@@ -110,9 +111,13 @@ def _rank(pointer: Value, depth: int = 0) -> int | None:
 
 @kernel_detector("block_ptr_multiple_of_misuse", triton_kernels)
 def block_ptr_multiple_of_misuse(module: Module, kernel: Kernel, flow: Flow) -> Reports:
-    """An alignment hint on what is a number while the kernel is compiled."""
+    """An alignment hint on what is a number while the kernel is compiled.
+
+    A plain assignment makes a run-time value of a number: ``start = 0``.
+    """
     for node, value, _ in flow.calls(*_HINTS):
-        if value.positional and _is_compile_time(value.positional[0], kernel, flow):
+        is_number = value.positional and _is_compile_time(value.positional[0], kernel, flow)
+        if is_number and node.args and not _is_assigned(node.args[0], kernel):
             hint = str(value.detail).removeprefix(TL)
             text = (
                 f"tl.{hint} marks a run-time value, and {_shown(module, node)} is a number "
@@ -123,6 +128,13 @@ def block_ptr_multiple_of_misuse(module: Module, kernel: Kernel, flow: Flow) -> 
 
 def _shown(module: Module, node: ast.Call) -> str:
     return module.index.slice(module.index.range_of(node.args[0])) if node.args else "this"
+
+
+def _is_assigned(expression: ast.expr, kernel: Kernel) -> bool:
+    """Whether an expression reads a name that a plain assignment of the kernel sets."""
+    names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+    targets = (t for assign in nodes_like(kernel.node, ast.Assign) for t in assign.targets)
+    return any(isinstance(n, ast.Name) and n.id in names for t in targets for n in ast.walk(t))
 
 
 def _is_compile_time(value: Value, kernel: Kernel, flow: Flow, depth: int = 0) -> bool:
