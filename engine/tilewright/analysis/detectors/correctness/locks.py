@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tilewright.analysis.detectors.autotuning import is_compiled
 from tilewright.analysis.detectors.common import TL, source_numbers, triton_kernels
+from tilewright.analysis.detectors.correctness.trial_sums import is_compiled
 from tilewright.analysis.detectors.registry import detector
 from tilewright.analysis.detectors.sizes import elements_of
 from tilewright.analysis.model import AnalysisContext, Finding, Related
