@@ -30,7 +30,7 @@ def scaled(x_ptr, y_ptr, n, rows: tl.constexpr, BLOCK: tl.constexpr):
 @triton.jit
 def doubled(x_ptr, y_ptr, n, rows: tl.constexpr, BLOCK: tl.constexpr):
     offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offs, mask=offs < n)
+    x = tl.load(x_ptr + offs, mask=offs < n and offs >= 0)
     tl.store(y_ptr + offs, x * rows, mask=offs < n)
 
 def run(x):

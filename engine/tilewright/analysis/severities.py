@@ -171,7 +171,8 @@ def _of_other_rules(module: Module, issues: list[Issue]) -> frozenset[int]:
     interpreted = is_run_in_python(module)
     is_for_fork, read = is_for_a_fork(module), names_with_source(module)
     has_other_threads = is_for_fork or module.lookup.says(_ON_CPU)
-    refused = {i.kernel for i in issues if i.id in _REFUSALS and i.severity > POSSIBLE} - {None}
+    refusals = _REFUSALS | _OF_EXTENTS
+    refused = {i.kernel for i in issues if i.id in refusals and i.severity > POSSIBLE} - {None}
     kinds, found = taxonomy(), _echoes(issues)
     without_work = _without_work(module, issues) | refused
     for issue in issues:
@@ -213,11 +214,12 @@ def lessened(
 ) -> Issue:
     """An issue as severe as what is known of its kernel allows at most.
 
-    Advice is what other rules decide: those of the interpreter, or of a vendor's own Triton.
+    Advice is what other rules decide: those of the interpreter, or of a vendor's own Triton. What
+    is slow by them, or in a kernel that never runs, is a hint.
     """
     kind, limit = taxonomy()[issue.id], issue.severity
     if is_for_others or compiled is False or (is_unused and _hangs_on_use(issue)):
-        limit = ADVICE
+        limit = ADVICE if kind.is_fault or not is_for_others else HINT
     elif kind.some_calls and not is_captured:
         # What the detector itself takes to be less certain stays below the others.
         limit = ADVICE - (issue.severity < kind.severity)

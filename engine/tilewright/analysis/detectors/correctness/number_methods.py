@@ -11,10 +11,12 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Flow
 from tilewright.knowledge.model import ADVICE
-from tilewright.source.host import provably_stride_one
+from tilewright.source.host import provably_stride_one, resolve
 from tilewright.source.model import Kernel, Module, Parameter
 
 _METHODS = ("to", "cast")
+_MOST_FACTORS = 2
+"""Extents of a product that are likely to be 1 together."""
 
 
 @detector("method_of_number")
@@ -91,6 +93,13 @@ def _finding(
     return Finding(where, text, kernel.name, places, severity=None if places else ADVICE)
 
 
+def _factors(node: ast.expr) -> list[ast.expr]:
+    """What a product is of, without numbers."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return [*_factors(node.left), *_factors(node.right)]
+    return [] if isinstance(node, ast.Constant) else [node]
+
+
 def _where_one(
     module: Module, context: AnalysisContext, kernel: Kernel, name: str
 ) -> tuple[str, tuple[Related, ...]] | None:
@@ -109,6 +118,8 @@ def _where_one(
         return None
     for launch in launches:
         found = varying(module, launch, launch.arguments[name])
+        if len(_factors(resolve(module, launch, launch.arguments[name]))) > _MOST_FACTORS:
+            continue
         if found is not None and found.variety >= Variety.BATCHES:
             return f"is 1 where {found.what} is", ()
     return None

@@ -26,7 +26,7 @@ def grid_axis_unused(module: Module, kernel: Kernel, flow: Flow) -> Reports:
     used = _axes_used(module, kernel, set())
     for launch in launches if used is not None and len(used) < _AXES else ():
         found = _unused(module, launch, used or set()) if launch.is_certain else None
-        if found is not None:
+        if found is not None and not _is_pruned(kernel, found[1]):
             axis, count = found
             text = (
                 f"The grid has {ast.unparse(count)} programs along axis {axis} and "
@@ -34,6 +34,13 @@ def grid_axis_unused(module: Module, kernel: Kernel, flow: Flow) -> Reports:
                 "and stores the same tile."
             )
             yield count, text, (Related("the kernel", kernel.name_range),)
+
+
+def _is_pruned(kernel: Kernel, count: ast.expr) -> bool:
+    """Whether a count is a tuned value, of which a hook may leave the configurations with 1."""
+    if kernel.autotune is None or "prune_configs_by" not in kernel.autotune.others:
+        return False
+    return any(isinstance(node, ast.Subscript) for node in ast.walk(count))
 
 
 def _axes_used(module: Module, kernel: Kernel, seen: set[str]) -> set[int] | None:

@@ -94,15 +94,22 @@ def _drops_extent(module: Module, launch: Launch, stride: Size) -> bool:
 
 
 def _asserts_equal(module: Module, launch: Launch, bounds: tuple[str, ...]) -> bool:
-    """Whether the host asserts that an extent it passes for a bound is equal to another."""
+    """Whether the host demands that an extent it passes for a bound is equal to another."""
     host = host_of(module, launch)
+    if host is None:
+        return False
     given = {ast.unparse(launch.arguments[name]) for name in bounds if name in launch.arguments}
-    tests = () if host is None else (statement.test for statement in nodes_like(host, ast.Assert))
+    asserted = ((check.test, ast.Eq) for check in nodes_like(host, ast.Assert))
+    refused = (
+        (check.test, ast.NotEq)
+        for check in nodes_like(host, ast.If)
+        if any(isinstance(statement, ast.Raise) for statement in check.body)
+    )
     return any(
         ast.unparse(side) in given
-        for test in tests
+        for test, relation in (*asserted, *refused)
         for part in ast.walk(test)
-        if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq)
+        if isinstance(part, ast.Compare) and isinstance(part.ops[0], relation)
         for side in (part.left, part.comparators[0])
     )
 
