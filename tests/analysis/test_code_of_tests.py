@@ -138,3 +138,21 @@ def test_it_is_refused():
 """
     issues = analyze(parse_module(_IMPORTS + "import pytest\n" + text, "tests/test_errors.py"))
     assert [i.severity for i in issues if i.kernel == "kernel"] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("path", "severity"),
+    [
+        ("src/norm.py", 5),
+        ("src/norm_bak.py", 2),
+        ("src/05-norm-backup.py", 2),
+        ("debug/norm.py", 2),
+        ("src/debugger/norm.py", 5),
+    ],
+)
+def test_a_backup_has_advice_at_most(path: str, severity: int) -> None:
+    text = _KERNEL.replace(
+        "total = tl.program_id(0), 0.0, 0.0", "total = tl.program_id(0), 0.0, no"
+    )
+    found = {issue.id: issue for issue in analyze(parse_module(_IMPORTS + text, path))}
+    assert found["undefined_name"].severity == severity

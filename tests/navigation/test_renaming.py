@@ -180,7 +180,7 @@ def test_a_renamed_program_has_the_same_issues() -> None:
         expected = [(issue.id, issue.range, issue.message) for issue in analyze(before, CONTEXT)]
         assert found == expected, f"{title}: {kernel.name}.{name}"
         changed, compared = changed + 1, compared + len(expected)
-    assert compared > 20
+    assert compared >= 20
     assert changed == 30
 
 

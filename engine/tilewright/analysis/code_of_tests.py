@@ -5,10 +5,12 @@ also be the one that is shipped. So nothing is said about the speed of their hos
 is said about that of their kernels is advice. So is what depends on the sizes and the grid of a
 launch: a test launches a kernel at the sizes of its blocks, or all programs on one tile. And so is
 all that is found in the kernels of a file which expects errors of the compiler. Other findings that
-results are wrong stay as they are.
+results are wrong stay as they are. In a file that is a backup, or for debugging, all is advice at
+most.
 """
 
 import ast
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -17,7 +19,7 @@ from pathlib import PurePath
 from tilewright.analysis.model import Issue
 from tilewright.analysis.nodes import nodes_of
 from tilewright.knowledge.base import taxonomy
-from tilewright.knowledge.model import HINT
+from tilewright.knowledge.model import ADVICE, HINT
 from tilewright.source.model import Module
 from tilewright.source.node_memo import per_text
 
@@ -36,6 +38,8 @@ DEPENDS_ON_LAUNCH = frozenset(
 """Wrong results of launches that a test does not make."""
 _REFUSALS = ("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct")
 """Triton's errors, in a test of what the compiler does not take."""
+_SPARE = frozenset({"bak", "backup", "debug"})
+"""Words in the names of files of which readers found one of eight faults right."""
 _FOLDERS = frozenset({"test", "tests", "unittest", "unittests", "unit_tests"})
 _PLAIN = frozenset({"int", "float", "bool", "str"})
 _DEPTH = 3
@@ -44,6 +48,8 @@ _DEPTH = 3
 
 def weighed(module: Module, issues: Iterable[Issue]) -> list[Issue]:
     """Issues without those of speed in host code of tests; others may be advice there."""
+    if _is_spare_file(module.path):
+        issues = [replace(issue, severity=min(issue.severity, ADVICE)) for issue in issues]
     whole = is_test_file(module.path)
     tests = None if whole else _Tests(module)
     is_refused = whole and any(map(module.lookup.says, _REFUSALS))
@@ -68,6 +74,12 @@ def is_test_file(path: str) -> bool:
     if stem.startswith("test_") or stem.endswith("_test") or stem == "conftest":
         return True
     return any(folder.lower() in _FOLDERS for folder in folders[-_DEPTH:])
+
+
+def _is_spare_file(path: str) -> bool:
+    """Whether a file is a backup, or for debugging, by its name or that of its folder."""
+    names = PurePath(path).with_suffix("").parts[-2:]
+    return any(_SPARE & set(re.split(r"[^a-z]+", name.lower())) for name in names)
 
 
 def _is_of_speed(issue: Issue) -> bool:

@@ -2,6 +2,7 @@
 
 import ast
 
+from tilewright.analysis.detectors.correctness.loop_masks import FixedMask, fixed_masks
 from tilewright.analysis.detectors.correctness.number_methods import methods_of_numbers
 from tilewright.analysis.detectors.correctness.waits import plain_waits
 from tilewright.analysis.flow import flow_of
@@ -231,6 +232,44 @@ def cast_by_function(module: Module, issue: Issue, context: AnalysisContext) -> 
             function = local_name(module, "triton.language.cast")
             patch.replace(call, f"{function}({named.name}, {rest}")
     return patch.apply()
+
+
+@rewrite("mask_of_first_block", "Compare with what is left of the extent", Numerics.EXACT)
+def move_mask(module: Module, issue: Issue, context: AnalysisContext) -> str:
+    """``offs < K - k * B`` for ``offs < K``, in every access of the loop that asks so."""
+    kernel = kernel_named(module, issue)
+    masks = list(fixed_masks(flow_of(module, kernel)))
+    found = at_issue(module, issue, [mask.access.node for mask in masks])
+    named = next((mask for mask in masks if mask.access.node in found), None)
+    if named is None:
+        raise RefusedError("the access was not found")
+    patch = Patch(module)
+    for mask in masks:
+        if mask.loop is named.loop and mask.extent is named.extent:
+            rest = mask.rest()
+            ends = _asked_ends(mask)
+            if rest is None or len(ends) != 1:
+                raise RefusedError(
+                    "the mask is made outside of the access, or the loop has no name"
+                )
+            patch.replace(ends[0], rest)
+    return patch.apply()
+
+
+def _asked_ends(mask: FixedMask) -> list[ast.expr]:
+    """The extent in ``offs < K``, in the text of an access itself."""
+    given = [k.value for k in mask.access.node.keywords if k.arg == "mask"]
+    given += mask.access.node.args[1:2]
+    return [
+        compare.comparators[0]
+        for node in given
+        for compare in ast.walk(node)
+        if isinstance(compare, ast.Compare)
+        and len(compare.ops) == 1
+        and isinstance(compare.ops[0], ast.Lt)
+        and isinstance(compare.comparators[0], ast.Name)
+        and compare.comparators[0].id == mask.extent.detail
+    ]
 
 
 @rewrite("missing_barrier", "Wait for the other threads before the load", Numerics.EXACT)

@@ -2,7 +2,12 @@
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
+from tilewright.analysis.detectors.correctness.divisibility import (
+    callers_state_divisibility,
+    states_divisibility,
+)
 from tilewright.analysis.detectors.correctness.locks import is_one_warp
 from tilewright.analysis.detectors.correctness.number_methods import number_parameter
 from tilewright.analysis.flow import flow_of
@@ -14,7 +19,7 @@ from tilewright.rewrites.correctness import softplus_argument
 from tilewright.rewrites.edit import Patch
 from tilewright.rewrites.rewinds.model import Rewind, Rewound
 from tilewright.rewrites.rewinds.sites import tl_calls
-from tilewright.rewrites.scope import is_tl_call, parents, statement_of
+from tilewright.rewrites.scope import is_tl_call, names_in, parents, statement_of
 from tilewright.source.host import host_of, provably_stride_one
 from tilewright.source.model import Kernel, Module
 
@@ -158,7 +163,77 @@ def _cast_as_method(module: Module, kernel: Kernel, context: AnalysisContext) ->
             yield Rewound(patch.apply(), patch.new_line(patch.span(name)[0]), context)
 
 
+def _first_mask(module: Module, kernel: Kernel, context: AnalysisContext) -> Iterator[Rewound]:
+    """``offs < K`` for ``offs < K - k * B``, in a load that a loop moves block by block."""
+    if states_divisibility(module, kernel) or callers_state_divisibility(module, kernel):
+        return
+    for loop in nodes_like(kernel.node, ast.For):
+        turn = loop.target.id if isinstance(loop.target, ast.Name) else ""
+        given = names_in(loop.iter)
+        steps = (node for node in ast.walk(loop) if isinstance(node, ast.AugAssign))
+        moved = {turn, *(ast.unparse(step.target) for step in steps)}
+        compares = [c for line in loop.body for c in ast.walk(line) if _is_rest(c, turn, given)]
+        for compare in compares:
+            rest, call = compare.comparators[0], _load_of(module, kernel, compare)
+            if (
+                call is None
+                or not isinstance(rest, ast.BinOp)
+                or not names_in(call.args[0]) & moved
+            ):
+                continue
+            if _counts_lanes(module, kernel, compare.left, given):
+                patch = Patch(module)
+                patch.replace(rest, patch.source(rest.left))
+                yield Rewound(patch.apply(), patch.new_line(patch.span(call)[0]), context)
+
+
+def _is_rest(node: ast.AST, turn: str, given: set[str]) -> TypeGuard[ast.Compare]:
+    """``offs < K - k * B``, of the parameters that the loop goes over."""
+    match node:
+        case ast.Compare(
+            ops=[ast.Lt()],
+            comparators=[ast.BinOp(left=ast.Name(id=extent), op=ast.Sub(), right=passed)],
+        ):
+            names = {n.id for n in ast.walk(passed) if isinstance(n, ast.Name)}
+            return extent in given and turn in names and names <= {turn, *given}
+    return False
+
+
+def _counts_lanes(module: Module, kernel: Kernel, index: ast.expr, given: set[str]) -> bool:
+    """Whether an index is ``arange(0, B)`` of the kernel, with the length of the loop's blocks."""
+    index = index.value if isinstance(index, ast.Subscript) else index
+    made = [
+        statement.value
+        for statement in nodes_like(kernel.node, ast.Assign)
+        if [ast.unparse(target) for target in statement.targets] == [ast.unparse(index)]
+    ]
+    return len(made) == 1 and any(
+        call is made[0] and names_in(call) & given for call in tl_calls(module, kernel, "arange")
+    )
+
+
+def _load_of(module: Module, kernel: Kernel, compare: ast.Compare) -> ast.Call | None:
+    """The load in whose mask a comparison is."""
+    return next(
+        (
+            call
+            for call in tl_calls(module, kernel, "load")
+            if any(k.arg == "mask" and compare in ast.walk(k.value) for k in call.keywords)
+        ),
+        None,
+    )
+
+
 REWINDS = (
+    Rewind(
+        issue="mask_of_first_block",
+        name="rewind_move_mask",
+        rewrite="move_mask",
+        applies="Every load that a loop moves block by block and masks by what is left of the "
+        "extent, `offs < K - k * B`, with the extent itself: `offs` is a `tl.arange` as long as a "
+        "block, and no check demands whole blocks.",
+        apply=_first_mask,
+    ),
     Rewind(
         issue="method_of_number",
         name="rewind_cast_by_function",
