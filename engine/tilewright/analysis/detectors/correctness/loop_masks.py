@@ -60,9 +60,9 @@ def mask_of_first_block(module: Module, context: AnalysisContext) -> Iterator[Fi
             yield Finding(
                 module.index.range_of(one.access.node),
                 f"Each iteration moves this {one.access.kind} by {one.block.detail}, and its mask "
-                f"asks for the indices of the first block, which are always below {one.extent.detail}: "
-                f"where {one.block.detail} does not divide {one.extent.detail}, the last iteration "
-                "takes what lies behind.",
+                "asks for the indices of the first block, which are always below "
+                f"{one.extent.detail}: where {one.block.detail} does not divide "
+                f"{one.extent.detail}, the last iteration takes what lies behind.",
                 kernel.name,
                 # A product with zeros of the other operand leaves the sum as it is.
                 severity=HINT if _meets_zeros(flow, one, others) else None,
