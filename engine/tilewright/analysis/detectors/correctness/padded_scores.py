@@ -14,6 +14,7 @@ from tilewright.analysis.detectors.correctness.masks import (
 from tilewright.analysis.values import Flow, Value, reached, values_within, walk
 
 _HINTS = (TL + "multiple_of", TL + "max_contiguous")
+_MINIMUM = (TL + "minimum", "min")
 _TILE = (1, 1)
 """A tile of two axes, whose extents are not asked for."""
 _RANK = len(_TILE)
@@ -178,17 +179,29 @@ def _bound_along(term: Value, axis: int) -> Value | None:
         return None
     index, bound = unexpanded(index), _bare(unexpanded(bound))
     for loop in (part for part in (*walk(index), *walk(bound)) if part.op == "loop_index"):
-        stop = _bare(loop.operands[1]) if len(loop.operands) == 3 else None
-        if stop is not None and "loop_index" in index.operations and _counts_blocks(stop, bound):
-            return bound
-        if stop is None or loop.operands[2].is_const(1):
-            continue
-        if bound is stop and "loop_index" in index.operations:
-            return stop
-        is_rest = bound.is_binary("Sub") and _bare(bound.operands[0]) is stop
-        if is_rest and _bare(bound.operands[1]) is loop:
-            return stop
+        is_walked = "loop_index" in index.operations
+        for stop in _stops(loop.operands[1]) if len(loop.operands) == 3 else ():
+            if is_walked and _counts_blocks(stop, bound):
+                return bound
+            if loop.operands[2].is_const(1):
+                continue
+            if bound is stop and is_walked:
+                return stop
+            is_rest = bound.is_binary("Sub") and _bare(bound.operands[0]) is stop
+            if is_rest and _bare(bound.operands[1]) is loop:
+                return stop
     return None
+
+
+def _stops(stop: Value) -> Iterator[Value]:
+    """Where a loop may end: each choice of a flag, and of a minimum."""
+    stop = _bare(stop)
+    parts = stop.operands[1:] if stop.op == "select" else ()
+    if stop.is_call(*_MINIMUM):
+        parts = stop.positional
+    yield stop
+    for part in parts:
+        yield from _stops(part)
 
 
 def _counts_blocks(stop: Value, bound: Value) -> bool:
