@@ -62,6 +62,8 @@ LISTS = (
     (FOLDER / "drawn_sources.yaml", "at first sight"),
     (FOLDER / "kept_back_sources.yaml", "at first sight"),
     (FOLDER / "slow_in_packages.yaml", "at first sight"),
+    (FOLDER / "package_repositories.yaml", "at first sight"),
+    (FOLDER / "slow_in_repositories.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 

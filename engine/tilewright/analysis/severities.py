@@ -41,7 +41,10 @@ _OF_EXTENTS = frozenset({"dot_shape_mismatch", "broadcast_mismatch"})
 _OF_VALUES = _OF_EXTENTS | {"non_power_of_two_arange", "dot_tile_too_small"}
 """What the compiler refuses for values that launches pass, where it comes to the line."""
 _SELDOM_RIGHT = frozenset(
-    ("missing_boundary_check", "undefined_other", "int32_offset_overflow", "stride_of_other_tensor")
+    {
+        *("missing_boundary_check", "undefined_other", "int32_offset_overflow"),
+        *("stride_of_other_tensor", "suboptimal_tile_size"),
+    }
 )
 """Right in fewer than three of four reports that readers judged, where no launch is captured."""
 _REFUSALS = _OF_COMPILER | {"undefined_name", "removed_api"}

@@ -13,6 +13,8 @@ from tilewright.source.text import LineIndex
 
 AUTOTUNE = "triton.autotune"
 HEURISTICS = "triton.heuristics"
+CONFIG_DEFAULTS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}
+"""What triton.Config takes where nothing is said (Triton 3.6 and 3.9)."""
 CONFIG = "triton.Config"
 
 _Literal = int | float | bool | str | None

@@ -15,6 +15,7 @@ from tilewright.analysis.values import Flow
 from tilewright.hardware.configs import next_power_of_two
 from tilewright.hardware.model import Chip
 from tilewright.knowledge.model import ADVICE
+from tilewright.source.autotuning import CONFIG_DEFAULTS
 from tilewright.source.model import Config, Kernel, Module
 from tilewright.source.text import Range
 
@@ -95,7 +96,7 @@ def _repeated(configs: Sequence[Config]) -> list[Config]:
     seen: set[str] = set()
     found = []
     for config in configs:
-        entries = [*config.values.items(), *config.options.items()]
+        entries = [*config.values.items(), *{**CONFIG_DEFAULTS, **config.options}.items()]
         if any(value is None for _, value in entries):
             continue
         key = repr(sorted(entries, key=repr))

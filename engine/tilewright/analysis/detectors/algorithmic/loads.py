@@ -6,7 +6,6 @@ from itertools import combinations
 
 from tilewright.analysis.detectors.algorithmic.one_tensor import is_equal_under, one_tensor
 from tilewright.analysis.detectors.algorithmic.random_streams import dropped_numbers
-from tilewright.analysis.detectors.block_pointers import is_block_pointer
 from tilewright.analysis.detectors.common import (
     TL,
     first_line,
@@ -165,17 +164,9 @@ def redundant_computation(module: Module, context: AnalysisContext) -> Iterator[
                 "again.",
                 kernel.name,
                 related=(Related("first loaded here", module.index.range_of(first.node)),),
-                # A number comes from a cache; two parameters may be two tensors in other calls.
-                severity=None if _is_large(flow, second) and not is_alias else HINT,
+                # What was loaded before comes from a cache.
+                severity=HINT,
             )
-
-
-def _is_large(flow: Flow, load: Access) -> bool:
-    """Whether a load takes more than a number, and more than a vector beside tiles of two axes."""
-    if is_block_pointer(load.pointer) or "expand" in load.pointer.operations:
-        return True
-    is_vector = "arange" in load.pointer.operations
-    return is_vector and not any("expand" in one.pointer.operations for one in flow.loads)
 
 
 def _is_alias(first: Access, second: Access, same: Mapping[str, str]) -> bool:

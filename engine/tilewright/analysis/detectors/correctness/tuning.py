@@ -18,10 +18,10 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
 from tilewright.analysis.values import Access, Flow, Value, values_within
 from tilewright.knowledge.model import ADVICE, POSSIBLE
+from tilewright.source.autotuning import CONFIG_DEFAULTS
 from tilewright.source.model import Autotune, Kernel, Module
 from tilewright.source.text import Range
 
-_ALWAYS_PASSED = {"num_warps": "4", "num_stages": "3", "num_ctas": "1"}
 _REFUSES_KEYS = (3, 9)
 """The release from which a name in ``key`` that is no parameter is an error."""
 
@@ -212,10 +212,10 @@ def duplicate_launch_option(module: Module, kernel: Kernel, flow: Flow) -> Repor
     for launch in tuned_launches(module, kernel):
         for keyword in launch.node.keywords:
             option = keyword.arg or ""
-            if option in _ALWAYS_PASSED and option not in stated:
+            if option in CONFIG_DEFAULTS and option not in stated:
                 text = (
                     f"A configuration passes {option} even where it does not state it (then "
-                    f"{_ALWAYS_PASSED[option]}), and the launch passes it again: it raises a "
+                    f"{CONFIG_DEFAULTS[option]}), and the launch passes it again: it raises a "
                     "TypeError."
                 )
                 yield keyword.value, text, (Related("tuned here", tuned_at(module, kernel)),)
