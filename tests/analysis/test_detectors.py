@@ -58,6 +58,7 @@ def test_issues_carry_their_place_in_the_taxonomy(snippet: Snippet) -> None:
         assert issue.severity in (*lower, min(kind.severity, POSSIBLE), kind.severity)
         assert issue.kernel is None or module.kernel(issue.kernel) is not None
         assert module.index.slice(issue.range).strip()
+        assert " None " not in issue.message, "a name that is not known"
 
 
 @pytest.mark.hypothesis

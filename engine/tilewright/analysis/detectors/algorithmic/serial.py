@@ -188,9 +188,9 @@ def streamed_by_each(module: Module, context: AnalysisContext) -> Iterator[Findi
             if access.loops and _is_shared(tiles, access) and _meets_row(flow, tiles, access, sums):
                 yield Finding(
                     first_line(module, flow.loops[access.loops[-1]].node),
-                    f"Every program reads all of {access.base} and multiplies it with a row of its "
-                    "own: rows together in a tile read it once, as a product; with few rows, "
-                    "programs for parts of the range use more of the chip.",
+                    f"Every program reads all of {access.base or 'a tensor'} and multiplies it "
+                    "with a row of its own: rows together in a tile read it once, as a product; "
+                    "with few rows, programs for parts of the range use more of the chip.",
                     kernel.name,
                     related=(Related("read here", module.index.range_of(access.node)),),
                     severity=_LIKELY,
