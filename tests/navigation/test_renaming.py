@@ -159,7 +159,7 @@ def test_a_renamed_program_has_the_same_issues() -> None:
     """A name of the same length, so that places are the same as well."""
     changed, compared, order = 0, 0, random.Random(21)
     for title, text in _texts():
-        if changed == 30:
+        if changed == 40:
             break
         before = parse_module(IMPORTS + text, "kernel.py")
         # What is reported of grf_mode is reported of a parameter with that name.
@@ -180,8 +180,8 @@ def test_a_renamed_program_has_the_same_issues() -> None:
         expected = [(issue.id, issue.range, issue.message) for issue in analyze(before, CONTEXT)]
         assert found == expected, f"{title}: {kernel.name}.{name}"
         changed, compared = changed + 1, compared + len(expected)
-    assert compared >= 20
-    assert changed == 30
+    assert compared > 20
+    assert changed == 40
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ of 26 (88.5 %). The wrong ones have two causes, a plain number that an assignmen
 value of and configurations that a hook leaves out. Of advice 20 of 27 faults were right, 5
 debatable and 2 wrong, and 8 of 9 reports about speed, 1 wrong (88.9 %). `slow_in_repositories.yaml`
 is a draw of reports about speed that no list had judged, in repositories of earlier lists: 19 of 40
-were right, 19 debatable and 2 wrong (71.3 %). After corrections 26 faults of severity 3 to 5 of the
+were right, 19 debatable and 2 wrong (71.2 %). After corrections 26 faults of severity 3 to 5 of the
 first list are reported that were right, 1 that was debatable and none that was wrong, and of its
 advice on speed 8 that were right and no other. Before it was looked at, several passes over a row
 had been weighed by what an H200 measured; since then hints are tiles that are loaded again, tiles

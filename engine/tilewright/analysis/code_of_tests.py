@@ -39,7 +39,7 @@ DEPENDS_ON_LAUNCH = frozenset(
 _REFUSALS = ("CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct")
 """Triton's errors, in a test of what the compiler does not take."""
 _SPARE = frozenset({"bak", "backup", "debug"})
-"""Words in the names of files of which readers found one of eight faults right."""
+"""Words in the names of files in which readers found one of seven reports right."""
 _FOLDERS = frozenset({"test", "tests", "unittest", "unittests", "unit_tests"})
 _PLAIN = frozenset({"int", "float", "bool", "str"})
 _DEPTH = 3

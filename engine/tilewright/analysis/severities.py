@@ -222,7 +222,7 @@ def lessened(
     """
     kind, limit = taxonomy()[issue.id], issue.severity
     if is_for_others or compiled is False or (is_unused and _hangs_on_use(issue)):
-        limit = ADVICE if kind.is_fault or not is_for_others else HINT
+        limit = HINT if is_for_others and not kind.is_fault else ADVICE
     elif kind.some_calls and not is_captured:
         # What the detector itself takes to be less certain stays below the others.
         limit = ADVICE - (issue.severity < kind.severity)

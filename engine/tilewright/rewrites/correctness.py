@@ -245,12 +245,12 @@ def move_mask(module: Module, issue: Issue, context: AnalysisContext) -> str:
         raise RefusedError("the access was not found")
     patch = Patch(module)
     for mask in masks:
-        if mask.loop is named.loop and mask.extent is named.extent:
+        if mask.loop is named.loop:
             rest = mask.rest()
             ends = _asked_ends(mask)
             if rest is None or len(ends) != 1:
                 raise RefusedError(
-                    "the mask is made outside of the access, or the loop has no name"
+                    "the mask is made outside of the access, or the loop's index has no name"
                 )
             patch.replace(ends[0], rest)
     return patch.apply()

@@ -194,7 +194,7 @@ def _is_rest(node: ast.AST, turn: str, given: set[str]) -> TypeGuard[ast.Compare
             ops=[ast.Lt()],
             comparators=[ast.BinOp(left=ast.Name(id=extent), op=ast.Sub(), right=passed)],
         ):
-            names = {n.id for n in ast.walk(passed) if isinstance(n, ast.Name)}
+            names = names_in(passed)
             return extent in given and turn in names and names <= {turn, *given}
     return False
 

@@ -60,7 +60,7 @@ def multi_pass_row(module: Module, context: AnalysisContext) -> Iterator[Finding
             if is_capped_vocabulary(module, kernel, flow, group[0], first.base):
                 continue
             lengths = _row_lengths(module, context, kernel, group[0])
-            fitted = group[0].bounds is None or fits_block_to_loop(module, kernel, group[0])
+            fitted = fits_block_to_loop(module, kernel, group[0])
             is_short = fitted or all(n is not None and n <= _LONGEST_RESIDENT_ROW for n in lengths)
             is_short = is_short and not is_over_classes(module, kernel, group[0], first.base)
             is_short = is_short and not _is_folded(module, kernel, group[0])

@@ -48,15 +48,12 @@ class FixedMask:
 def mask_of_first_block(module: Module, context: AnalysisContext) -> Iterator[Finding]:
     """``offs_k < K`` in a loop that moves the pointer along K, and not ``offs_k``."""
     for kernel, flow in triton_kernels(module):
-        found = list(fixed_masks(flow))
-        if not found or _is_whole(module, context, kernel, found[0]):
-            continue
-        seen: set[int] = set()
-        for one in found:
-            others = [each for each in found if each.loop is one.loop and each is not one]
-            if one.loop.number in seen:
+        by_loop: dict[Loop, list[FixedMask]] = {}
+        for one in fixed_masks(flow):
+            by_loop.setdefault(one.loop, []).append(one)
+        for one, *others in by_loop.values():
+            if _is_whole(module, context, kernel, one):
                 continue
-            seen.add(one.loop.number)
             yield Finding(
                 module.index.range_of(one.access.node),
                 f"Each iteration moves this {one.access.kind} by {one.block.detail}, and its mask "
@@ -116,14 +113,7 @@ def _is_moved(flow: Flow, access: Access, loop: Loop, index: Value, block: Value
     if any(part.op == "loop_index" and part.detail == loop.number for part in parts):
         return True
     ends = [flow.back_edges[part] for part in parts if part in flow.back_edges]
-    return any(
-        not end.is_invariant_in(loop.number) and block in _steps(end, access.base) for end in ends
-    )
-
-
-def _steps(end: Value, base: str | None) -> set[Value]:
-    """What takes part in the sums that an iteration leaves of a pointer."""
-    return {part for part in walk(end) if part.op == "param" and part.detail != base}
+    return any(not end.is_invariant_in(loop.number) and block in walk(end) for end in ends)
 
 
 def _is_whole(module: Module, context: AnalysisContext, kernel: Kernel, found: FixedMask) -> bool:

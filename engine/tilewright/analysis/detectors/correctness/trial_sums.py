@@ -61,11 +61,16 @@ def _may_reset(module: Module, kernel: Kernel, autotune: Autotune) -> bool:
     return is_alone or _has_hook(module, kernel)
 
 
+def _put_back(autotune: Autotune) -> set[str]:
+    """The buffers that are as before at the start of each trial."""
+    return {*(autotune.reset_to_zero or ()), *(autotune.restore_value or ())}
+
+
 def _added_by_trials(
     module: Module, kernel: Kernel, flow: Flow, autotune: Autotune
 ) -> Iterator[Access]:
     """The first addition to each buffer that nothing puts back."""
-    safe = {*(autotune.reset_to_zero or ()), *(autotune.restore_value or ())}
+    safe = _put_back(autotune)
     sets = (TL + "atomic_xchg", TL + "atomic_cas")
     safe |= {a.base for a in flow.writes if module.names.is_call(a.node, *sets) and a.base}
     for access in flow.writes:
@@ -85,8 +90,7 @@ def _added_by_helpers(
     """The first call of a jit function of the file, by buffer, that always adds to what it gets."""
     helpers = {h.name: h for h in module.helpers_of(kernel)}
     named = {p.name for p in kernel.parameters}
-    safe = {*(autotune.reset_to_zero or ()), *(autotune.restore_value or ())}
-    safe |= {access.base for access in flow.writes if access.base is not None}
+    safe = _put_back(autotune) | {access.base for access in flow.writes if access.base is not None}
     for call in nodes_like(kernel.node, ast.Call) if helpers else ():
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if name not in helpers or not is_compiled(kernel, call, autotune.configs):
