@@ -309,6 +309,8 @@ class Surroundings:
             # A kernel inside a function sees names that are bound anywhere.
             parts += self._texts.values()
         parts.append(repr(is_for_a_fork(module)))
+        # A helper that no kernel calls is left over only beside kernels that are launched.
+        parts.append(repr(any(True for _ in module.entry_kernels())))
         called = self._called_functions()
         # How many kernels of the same parameters widen does not matter.
         parts.append(repr(sorted(map(sorted, set(widening_kernels(module))))))
