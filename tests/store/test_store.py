@@ -8,6 +8,7 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,6 +98,25 @@ def test_threads_may_record_units_side_by_side(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
         assert sum(row["done"] for row in ledger.rows()) == 16
+
+
+def test_a_unit_may_be_begun_by_two_ledgers_of_a_run_at_once(tmp_path: Path) -> None:
+    """A thread of an interrupted run may still be at work when the run is taken up again."""
+    path = tmp_path / "store.sqlite"
+    with Store(path).run("key", "kernel.py", {}) as (first, late):
+        pass
+    with Store(path).run("key", "kernel.py", {}) as (second, ledger):
+        assert second.id == first.id
+
+        class Meanwhile(dict[str, int]):
+            """The input of a unit, which is read once the unit was not found on record."""
+
+            def items(self) -> Any:
+                late.once("call", "unit", {}, lambda: 1)
+                return super().items()
+
+        assert ledger.once("call", "unit", Meanwhile(a=1), lambda: 1) == 1
+        assert ledger.rows() == [{"kind": "call", "key": "unit", "attempts": 2, "done": True}]
 
 
 def test_killed_at_any_point_no_unit_is_lost_and_at_most_the_one_in_flight_is_repeated(

@@ -78,21 +78,18 @@ class Ledger:
             row = connection.execute(
                 "SELECT value FROM unit WHERE run = ? AND key = ?", (self._run, key)
             ).fetchone()
-            if row is None:
-                connection.execute(
-                    "INSERT INTO unit (run, key, kind, number, attempts, started, input) VALUES "
-                    "(?, ?, ?, (SELECT count(*) + 1 FROM unit WHERE run = ?), 1, ?, ?)",
-                    (self._run, key, kind, self._run, now(), json.dumps(describe)),
-                )
-                return None
-            if row[0] is None:
-                connection.execute(
-                    "UPDATE unit SET attempts = attempts + 1, started = ? "
-                    "WHERE run = ? AND key = ?",
-                    (now(), self._run, key),
-                )
-                return None
-            return str(row[0])
+            if row is not None and row[0] is not None:
+                return str(row[0])
+            # One statement: a call of an interrupted run may still be under way in a thread, and
+            # begin the same unit through its own connection.
+            connection.execute(
+                "INSERT INTO unit (run, key, kind, number, attempts, started, input) VALUES "
+                "(?, ?, ?, (SELECT count(*) + 1 FROM unit WHERE run = ?), 1, ?, ?) "
+                "ON CONFLICT (run, key) DO UPDATE SET "
+                "attempts = attempts + 1, started = excluded.started",
+                (self._run, key, kind, self._run, now(), json.dumps(describe)),
+            )
+            return None
 
     def units(self, kind: str) -> list[tuple[int, Any]]:
         """Attempts and value of each unit of a kind, in the order begun; None while not done."""
