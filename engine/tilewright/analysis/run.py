@@ -1,6 +1,6 @@
 """From findings to issues: run every detector, give each finding its place in the taxonomy."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -41,11 +41,31 @@ def analyze(
         issues += _found_in_kernel(kernel, module, context, around)
     for host in dict.fromkeys((*launching_functions(module), *calling_functions(module))):
         issues += _found_in_host(host, module, context, around)
+    ordered = _weighed(module, context, issues)
+    return ordered if suppressed else visible_issues(module, ordered)
+
+
+def analyze_kernels(
+    module: Module, context: AnalysisContext, names: Collection[str], ids: Collection[str]
+) -> tuple[Issue, ...]:
+    """The issues of some kinds, in some kernels of a module and their launches, by position."""
+    kernels = (kernel for kernel in module.kernels if kernel.name in names)
+    found = [
+        issue
+        for focused in (replace(module, focus=kernel) for kernel in kernels)
+        for issue_id in ids
+        for issue in _found_by(issue_id, registered()[issue_id], focused, context)[0]
+    ]
+    return visible_issues(module, _weighed(module, context, found))
+
+
+def _weighed(
+    module: Module, context: AnalysisContext, issues: Sequence[Issue]
+) -> tuple[Issue, ...]:
     # A helper that several kernels call is followed from each of them.
     unique = {(issue.range, issue.id, issue.message): issue for issue in reversed(issues)}
     found = with_severities(module, context, (unique[place] for place in sorted(unique)))
-    ordered = weighed(module, found)
-    return tuple(ordered) if suppressed else visible_issues(module, ordered)
+    return tuple(weighed(module, found))
 
 
 def _found_in_kernel(

@@ -6,9 +6,9 @@ others, what is slow or hangs on a launch is advice, and other faults are no mor
 the kernel may be left over. What the compiler refuses in a branch that no launch of the file may
 take is advice, or not reported if it hangs on values that launches pass. A kernel that does not
 compile, or writes nothing, is not slow, and what would go wrong in its runs is advice until it
-compiles; of one that reads an undefined name nothing is said of which program stores where. Advice
-of kinds that were seldom right without a launch is a hint. Statements that never run have no
-issues.
+compiles; of one that reads an undefined name nothing is said of which program stores where, and of
+a launch that raises nothing of its grid. Advice of kinds that were seldom right without a launch is
+a hint. Statements that never run have no issues.
 """
 
 import ast
@@ -32,6 +32,9 @@ from tilewright.source.node_memo import per_text
 
 _OF_PROGRAMS = frozenset({"race_on_store", "grid_axis_unused"})
 _OF_THREADS = frozenset({"missing_barrier", "lock_without_barrier"})
+_RAISED_BY_LAUNCH = frozenset({"launch_arguments", "duplicate_launch_option"})
+_OF_GRID = frozenset({"grid_ignores_tuned_block", "grid_block_mismatch"})
+"""What a launch does wrong, if it runs at all."""
 _OF_TUNER = frozenset({"autotune_missing_reset", "autotune_missing_restore"})
 _OF_COMPILER = frozenset(
     ("shape_not_constexpr", "global_not_constexpr", "unsupported_syntax", "method_of_number")
@@ -57,20 +60,22 @@ _ON_CPU = "set_active_to_cpu"
 _GENERATOR = "[[[cog"
 """Marks places of a file that a generator fills in: names are set there, and nothing compiles."""
 OF_LAUNCHES = DEPENDS_ON_LAUNCH | _OF_TUNER
-_OF_RUNS = OF_LAUNCHES | _OF_THREADS | {"grid_block_mismatch", "grid_ignores_tuned_block"}
+_OF_RUNS = OF_LAUNCHES | _OF_THREADS | _OF_GRID
 """What goes wrong in a run: a kernel that does not compile has none."""
 
 
 def with_severities(
     module: Module, context: AnalysisContext, issues: Iterable[Issue]
 ) -> list[Issue]:
-    """Issues without those that an undefined name leads to, each as severe as is known."""
+    """Issues without those that follow from others, each as severe as is known."""
     found = list(issues)
     unset = {issue.kernel for issue in found if issue.id == "undefined_name"} - {None}
+    raising = {(one.kernel, one.range.line) for one in found if one.id in _RAISED_BY_LAUNCH}
     kept = [
         one
         for one in found
         if (one.id not in _OF_PROGRAMS or one.kernel not in unset)
+        and (one.id not in _OF_GRID or (one.kernel, one.range.line) not in raising)
         and not _is_dead(module, one)
         and not _is_left_out(module, one)
     ]

@@ -23,6 +23,7 @@ from tilewright.checking.configuration import (
     issues_meant,
 )
 from tilewright.checking.entry import entry_facts
+from tilewright.checking.imported_launches import with_imported_launches
 from tilewright.checking.present import (
     as_json,
     as_lines,
@@ -141,7 +142,8 @@ def check(
         _fix(paths, chosen, form, write=fix and not diff)
         return
     sources = sources_of(paths, chosen.faults, isolated=isolated, from_stdin=stdin)
-    files = with_uncompiled([*checked_files(sources, chosen, once=True)])
+    files = [*checked_files(sources, chosen, once=True)]
+    files = with_uncompiled(with_imported_launches(files, chosen.rules))
     files = with_unused(files, () if stdin else paths)
     files += chosen.specs
     known = iter(files) if compiled is None else _compiled(files, chosen, compiled, captured)
@@ -255,6 +257,10 @@ class Chosen:
         self.stale: dict[str, None] = {}
         self._flaws: dict[str, ProblemError] = {}
         self.faults = Faults()
+
+    def rules(self, path: Path) -> Rules:
+        """Rules of one file."""
+        return self.rules_and_context(path)[0]
 
     def rules_and_context(self, path: Path) -> tuple[Rules, AnalysisContext]:
         """Rules and context of one file; its problem's spec says what the host is called with."""
