@@ -75,6 +75,7 @@ ALLOWED["strategies"] = ALLOWED["store"] | {
     "memory",
 }
 ALLOWED["checking"] = {
+    "navigation",
     "search",
     "certificates",
     "models",

@@ -142,13 +142,19 @@ def check(
         _fix(paths, chosen, form, write=fix and not diff)
         return
     sources = sources_of(paths, chosen.faults, isolated=isolated, from_stdin=stdin)
-    files = [*checked_files(sources, chosen, once=True)]
-    files = with_uncompiled(with_imported_launches(files, chosen.rules))
-    files = with_unused(files, () if stdin else paths)
+    files = _checked_together(sources, chosen, () if stdin else paths)
     files += chosen.specs
     known = iter(files) if compiled is None else _compiled(files, chosen, compiled, captured)
     told = _tell(_executed(known, chosen, ensemble) if executed else known, form, chosen)
     end(told, any(f.issues or f.module.problems or f.notices for f in told), chosen.faults)
+
+
+def _checked_together(
+    sources: Iterable[tuple[Path, str]], chosen: "Chosen", paths: Sequence[Path]
+) -> list[Checked]:
+    """Each file that can be checked, with what other files say of it."""
+    files = [*checked_files(sources, chosen, once=True)]
+    return with_unused(with_uncompiled(with_imported_launches(files, chosen.rules)), paths)
 
 
 def _reviewers(

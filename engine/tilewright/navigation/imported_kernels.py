@@ -171,7 +171,8 @@ def _renamed(
         for node, alias in _imports(each)
         if _meaning(node, alias) in same and not getattr(node, "level", 0)
     }
-    names = {name: _free(name, taken) for name in sorted(given - local.keys() - alike)} | local
+    names = {name: _free(name, taken) for name in sorted(given - local.keys() - alike)}
+    names.update(local)
     taken |= set(names.values())
     changed = {old: new for old, new in names.items() if old != new}
     renaming = _Renaming(changed)
