@@ -19,7 +19,8 @@ class DocumentIssues:
     """What is shown of a document.
 
     Attributes:
-        told: issues of the text, with what compilers made of them.
+        told: issues of the text, with what compilers made of them, and those of its launches of
+            imported kernels.
         compiled: what else is known of each compiled kernel.
     """
 
@@ -36,8 +37,10 @@ def document_issues(
 ) -> DocumentIssues:
     """The issues of a document, as far as its kernels have been compiled as they are."""
     facts = tuple(store.all_compiled(analysis, snapshot))
+    found = store.imported_launches(snapshot)
+    imported = tuple(issue for issue in found if issue.id not in analysis.silenced)
     if not facts:
-        return DocumentIssues(analysis.issues)
+        return DocumentIssues((*analysis.issues, *imported))
     shown = [compiled_issues_now(analysis, each) for each in facts]
     told, rest = settled(
         analysis.module,
@@ -48,7 +51,7 @@ def document_issues(
     )
     left = set(map(id, rest))
     kept = (tuple(issue for issue in issues if id(issue) in left) for issues in shown)
-    return DocumentIssues(tuple(told), tuple(zip(facts, kept, strict=True)))
+    return DocumentIssues((*told, *imported), tuple(zip(facts, kept, strict=True)))
 
 
 def compiled_issues_now(analysis: Analysis, facts: CompiledFacts) -> tuple[Issue, ...]:

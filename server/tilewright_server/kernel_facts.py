@@ -273,6 +273,7 @@ class KernelFactStore:
         self._profiled: LruDict[str, dict[str, ProfileFacts]] = LruDict(_REMEMBERED)
         self._compiled: LruDict[str, CompiledFacts] = LruDict(_REMEMBERED)
         self._verified: LruDict[str, Verified] = LruDict(_REMEMBERED)
+        self._launches: LruDict[tuple[str, str], tuple[Issue, ...]] = LruDict(_REMEMBERED)
         self._failures: dict[tuple[JobKind, str], tuple[str, str]] = {}
         self.revision = 0
 
@@ -321,6 +322,18 @@ class KernelFactStore:
                 if profile.launch is not None:
                     found[kernel.name] = profile.launch
         return tuple(found.values())
+
+    def add_imported_launches(self, snapshot: Snapshot, issues: tuple[Issue, ...]) -> bool:
+        """Remember what a text's launches of imported kernels show; whether that is new."""
+        if self.imported_launches(snapshot) == issues:
+            return False
+        self._launches.put((snapshot.uri, snapshot.hash), issues)
+        self.revision += 1
+        return True
+
+    def imported_launches(self, snapshot: Snapshot) -> tuple[Issue, ...]:
+        """What the launches of imported kernels in this very text showed when it was asked last."""
+        return self._launches.get((snapshot.uri, snapshot.hash)) or ()
 
     def verify(self, text_hash: str, evidence: str) -> None:
         """Remember how far a text that was applied as an edit had been verified."""

@@ -19,6 +19,7 @@ from tilewright_server.chip import ChipChoice
 from tilewright_server.context import ServerContext
 from tilewright_server.fixes import FixService
 from tilewright_server.idle_collection import IdleCollection
+from tilewright_server.imported_launches import ImportedLaunches
 from tilewright_server.jobs.fix_verification import AppliedFixes
 from tilewright_server.jobs.manager import JobManager
 from tilewright_server.jobs.notify import announce
@@ -65,6 +66,7 @@ class TilewrightServer(ServerContext):
         self.chip = ChipChoice(self)
         self.pages = RulePages()
         self.index = WorkspaceIndex(self)
+        self.launches = ImportedLaunches(self, self.index)
         self.watch: FileWatch | None = None
         self.sent_tokens = SentTokens()
         self.last_good = LastGood()

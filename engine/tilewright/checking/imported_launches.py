@@ -1,13 +1,14 @@
 """Launches of kernels that another file defines: their faults, as both files show them.
 
-An editor analyses a file alone; a check reads the files that it imports kernels from as well.
+The analysis of a file asks no other one. A check reads the files that kernels are imported from as
+well, and so does the editor when a file is opened or saved, and when the typing pauses.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tilewright.analysis.model import Issue
+from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.run import analyze_kernels
 from tilewright.checking.checked import Checked
 from tilewright.checking.configuration import Rules
@@ -30,27 +31,28 @@ def with_imported_launches(
         rules: those of a file's project.
     """
     texts = {Path(file.module.path).resolve(): file.module.text for file in files}
-
-    def read(path: Path) -> str | None:
-        return texts.get(path) or _text(path)
-
-    sources = Sources(read)
+    sources = Sources(lambda path: texts.get(path) or _text(path))
     return [_with_launches(sources, file, rules) for file in files]
 
 
 def _with_launches(sources: Sources, file: Checked, rules: Callable[[Path], Rules]) -> Checked:
     path = Path(file.module.path)
-    both = with_imported_kernels(sources, path.resolve()) if file.cells is None else None
-    if both is None or both.module.problems:
-        return file
-    names = {kernel.name for kernel in both.kernels}
-    found = analyze_kernels(both.module, file.context, names, _OF_LAUNCHES)
-    issues = tuple(_as_of_file(found, both))
+    issues = imported_launches(sources, path.resolve(), file.context) if file.cells is None else ()
     if not issues:
         return file
     # A text that names no tile language was not parsed.
-    module = file.module if file.module.text else parse_module(both.text, file.module.path)
+    text = file.module.text or sources.text(path.resolve()) or ""
+    module = file.module if file.module.text else parse_module(text, str(path))
     return replace(file, module=module).with_issues(issues, rules(path))
+
+
+def imported_launches(sources: Sources, path: Path, context: AnalysisContext) -> tuple[Issue, ...]:
+    """What is wrong in the launches of a file of kernels that it imports, by position."""
+    both = with_imported_kernels(sources, path)
+    if both is None or both.module.problems:
+        return ()
+    names = {kernel.name for kernel in both.kernels}
+    return tuple(_as_of_file(analyze_kernels(both.module, context, names, _OF_LAUNCHES), both))
 
 
 def _as_of_file(issues: Collection[Issue], both: WithImported) -> Iterator[Issue]:

@@ -42,7 +42,6 @@ class WithImported:
         lines: how many lines are the file's own.
     """
 
-    text: str
     module: Module
     lines: int
     kernels: tuple[ImportedKernel, ...]
@@ -75,7 +74,7 @@ def with_imported_kernels(sources: Sources, path: Path) -> WithImported | None:
     if not kernels:
         return None
     combined = parse_module("\n".join((text, *ends, "")), str(path))
-    return WithImported(text, combined, len(LineIndex(text).lines), tuple(kernels))
+    return WithImported(combined, len(LineIndex(text).lines), tuple(kernels))
 
 
 def _launched_imports(text: str) -> set[str]:

@@ -16,6 +16,7 @@ def did_open(server: TilewrightServer, params: types.DidOpenTextDocumentParams) 
     """Publish, and compile the opened file."""
     server.publisher.schedule(params.text_document.uri)
     server.compiling.opened(params.text_document.uri)
+    server.launches.opened(params.text_document.uri)
     server.background("findRuns", find_runs, server, params.text_document.uri)
 
 
@@ -24,6 +25,7 @@ def did_change(server: TilewrightServer, params: types.DidChangeTextDocumentPara
     server.collection.changed()
     server.publisher.schedule(params.text_document.uri)
     server.compiling.changed(params.text_document.uri)
+    server.launches.changed(params.text_document.uri)
     server.run_watch.changed(params.text_document.uri)
     server.applied_fixes.changed(params.text_document.uri)
 
@@ -33,6 +35,7 @@ def did_close(server: TilewrightServer, params: types.DidCloseTextDocumentParams
     server.publisher.close(params.text_document.uri)
     replace_running(server, params.text_document.uri)
     server.compiling.closed(params.text_document.uri)
+    server.launches.closed(params.text_document.uri)
 
 
 def did_save(server: TilewrightServer, params: types.DidSaveTextDocumentParams) -> None:
@@ -41,6 +44,7 @@ def did_save(server: TilewrightServer, params: types.DidSaveTextDocumentParams) 
     # Not every client watches files, and a spec is also checked against the saved source.
     server.background("readProjects", server.read_projects_again)
     server.compiling.saved(params.text_document.uri)
+    server.launches.saved()
     if server.settings.trusted and server.settings_of(params.text_document.uri).profile_on_save:
         server.background("profileOnSave", _profile_if_new, server, params.text_document.uri)
 
