@@ -21,7 +21,12 @@ from tilewright.python_syntax import descendants
 from tilewright.source.model import Kernel, Module
 from tilewright.source.names import Names
 
-_RANGES = {"range": False, "triton.language.range": False, "triton.language.static_range": True}
+_RANGES = {
+    "range": False,
+    "triton.language.range": False,
+    "triton.language.static_range": True,
+    "triton.experimental.gluon.language.static_range": True,
+}
 __all__ = ["flow_of", "pure_helpers"]
 
 

@@ -1,6 +1,8 @@
 """The detector of reductions that every iteration of a loop repeats."""
 
+import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tilewright.analysis.detectors.algorithmic.dispatch import fits_block_to_loop
 from tilewright.analysis.detectors.common import DOTS, TL, all_numbers, first_line, triton_kernels
@@ -10,7 +12,7 @@ from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.tiles import Dim, Shape, tiles_of
 from tilewright.analysis.values import Flow, Loop, Value
 from tilewright.knowledge.model import HINT
-from tilewright.source.model import Module
+from tilewright.source.model import Kernel, Module
 from tilewright.source.text import Range
 
 _MAXIMUM = (TL + "maximum", TL + "math.max", "max")
@@ -24,39 +26,66 @@ was not (``benchmarks/advice_sizes.py``)."""
 
 @detector("reduction_tree_suboptimal")
 def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Iterator[Finding]:
-    """A number carried through a loop, to which every iteration adds the sum of a tile."""
+    """Numbers carried through a loop, to which every iteration adds the sum of a tile."""
     for kernel, flow in triton_kernels(module):
-        if not flow.back_edges:
-            continue
-        operands = operand_counts(flow)
-        tiles = tiles_of(module, kernel, context)
-        for phi, end in flow.back_edges.items():
-            reduction = _folded(phi, end)
-            loop = flow.loops.get(loop_of(phi))
-            if reduction is None or loop is None or is_short(loop):
-                continue
-            only_carried = (operands.get(phi), operands.get(reduction), operands.get(end, 0))
-            if only_carried != (1, 1, 0) or reduction.is_invariant_in(loop.number):
-                continue
-            node = next((n for n, v, _ in flow.placed if v is reduction), None)
-            lanes = _lanes(tiles.facts_of(reduction.positional[0]).shape)
-            if node is None or lanes is None or fits_block_to_loop(module, kernel, loop):
-                continue
-            widths = [number_of(lanes, known) for known in all_numbers(module, context, kernel)]
-            stated = [width for width in widths if width is not None]
-            if stated and min(stated) >= _WIDE:
-                continue
-            is_narrow = len(stated) == len(widths) > 0 and max(stated) <= _NARROW
-            name = str(phi.detail).partition(":")[2]
+        for loop, sums in _by_loop(module, kernel, flow, context):
+            first = min(sums, key=lambda each: (each.node.lineno, each.node.col_offset))
+            names = " and ".join(dict.fromkeys(each.name for each in sums))
+            tiles = "a tile" if len(sums) == 1 else "each of several tiles"
             yield Finding(
-                module.index.range_of(node),
-                f"Every iteration reduces its tile to one number for {name}, through shuffles and "
+                module.index.range_of(first.node),
+                f"Every iteration reduces {tiles} to one number for {names}, through shuffles and "
                 "shared memory; carrying a tile of partial results leaves one reduction, after "
                 "the loop.",
                 kernel.name,
                 related=(Related("the loop", _head(module, loop)),),
-                severity=None if is_narrow and _is_little_work(flow, loop) else HINT,
+                severity=None
+                if any(each.is_narrow for each in sums) and _is_little_work(flow, loop)
+                else HINT,
             )
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A reduction whose result a loop carries: its call, and the name that it is carried by.
+
+    ``is_narrow``: its tile surely has few lanes.
+    """
+
+    node: ast.Call
+    name: str
+    is_narrow: bool
+
+
+def _by_loop(
+    module: Module, kernel: Kernel, flow: Flow, context: AnalysisContext
+) -> Iterator[tuple[Loop, list[_Sum]]]:
+    """The loops of a kernel with the reductions in them that could follow the loop."""
+    if not flow.back_edges:
+        return
+    operands = operand_counts(flow)
+    tiles = tiles_of(module, kernel, context)
+    found: dict[int, list[_Sum]] = {}
+    for phi, end in flow.back_edges.items():
+        reduction = _folded(phi, end)
+        loop = flow.loops.get(loop_of(phi))
+        if reduction is None or loop is None or is_short(loop):
+            continue
+        only_carried = (operands.get(phi), operands.get(reduction), operands.get(end, 0))
+        if only_carried != (1, 1, 0) or reduction.is_invariant_in(loop.number):
+            continue
+        node = next((n for n, v, _ in flow.placed if v is reduction), None)
+        lanes = _lanes(tiles.facts_of(reduction.positional[0]).shape)
+        if node is None or lanes is None or fits_block_to_loop(module, kernel, loop):
+            continue
+        widths = [number_of(lanes, known) for known in all_numbers(module, context, kernel)]
+        stated = [width for width in widths if width is not None]
+        if stated and min(stated) >= _WIDE:
+            continue
+        is_narrow = len(stated) == len(widths) > 0 and max(stated) <= _NARROW
+        name = str(phi.detail).partition(":")[2]
+        found.setdefault(loop.number, []).append(_Sum(node, name, is_narrow))
+    yield from ((flow.loops[number], sums) for number, sums in found.items())
 
 
 def _is_little_work(flow: Flow, loop: Loop) -> bool:

@@ -123,7 +123,7 @@ def _refused(
         if what is not None and isinstance(node, ast.expr | ast.stmt):
             yield _Refused(node, what)
         elif isinstance(node, ast.For | ast.While):
-            yield from _in_loop(module, node, kernel, flow)
+            yield from _in_loop(node, flow)
 
 
 def _of_tensors(
@@ -218,11 +218,9 @@ def _counts(module: Module, node: ast.expr) -> bool:
     return is_plain or module.names.is_call(node, TL + "range", TL + "static_range")
 
 
-def _in_loop(
-    module: Module, loop: ast.For | ast.While, kernel: Kernel, flow: Flow
-) -> Iterator[_Refused]:
+def _in_loop(loop: ast.For | ast.While, flow: Flow) -> Iterator[_Refused]:
     """Returns under a condition that is known at run time only."""
-    if isinstance(loop, ast.For) and module.names.is_call(loop.iter, TL + "static_range"):
+    if any(known.node is loop and known.is_static for known in flow.loops.values()):
         return
     for statement in _conditionals(loop.body):
         test = flow.values.get(statement.test)
