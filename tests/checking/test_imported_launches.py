@@ -112,6 +112,22 @@ def test_names_that_both_files_have_stay_those_of_their_files(tmp_path: Path) ->
     assert [issue for issue, _, _ in _found(tmp_path, host + own)] == ["grid_ignores_tuned_block"]
 
 
+def test_what_a_kernel_names_may_be_written_in_any_way(tmp_path: Path) -> None:
+    """Names of the host are taken: every one of the kernel file is renamed where it stands."""
+    deep = "+".join(["1"] * 300)
+    kernels = KERNELS.replace(
+        "import triton\n", "import triton\nfrom math import (\n    pi,\n)\n", 1
+    )
+    kernels = kernels.replace("WIDTHS = (128, 256)", f"\fWIDTHS = (128, 256)  # é\nDEEP = {deep}")
+    kernels = kernels.replace("n, BLOCK: tl.constexpr):", "n, BLOCK: tl.constexpr = DEEP, é=pi):")
+    taken = "\npi = DEEP = WIDTHS = scaled = configs = None\n"
+    host = RIGHT.replace(", BLOCK=128", "").replace("scale[", "'é'; scale[")
+    assert _found(tmp_path, host + taken, kernels) == []
+    found = _found(tmp_path, host.replace("(x, y, x.numel())\n    t", "()\n    t") + taken, kernels)
+    assert [(issue, line) for issue, line, _ in found] == [("launch_arguments", 5)]
+    assert "nothing for x_ptr, y_ptr, n of scale" in found[0][2]
+
+
 def test_a_kernel_by_another_name_is_followed(tmp_path: Path) -> None:
     host = "from .kernels import scale as twice\n\ndef host(x, y):\n    twice[(1,)](x, y)\n"
     ((issue, _, message),) = _found(tmp_path, host)
@@ -128,8 +144,9 @@ def test_a_kernel_by_another_name_is_followed(tmp_path: Path) -> None:
         KERNELS + "\nif triton is None:\n    def scale(*arguments):\n        pass\n",
         KERNELS.replace("import triton\n", "import triton\ndef broken(:\n", 1),
         KERNELS.replace("@triton.jit\ndef scale(", "def scale("),
+        KERNELS + f"\nDEEP = {'+'.join(['1'] * 3000)}\n",
     ],
-    ids=["tuned later", "decorated", "made", "twice", "broken", "no kernel"],
+    ids=["tuned later", "decorated", "made", "twice", "broken", "no kernel", "too deep"],
 )
 def test_where_the_kernel_is_not_certain_nothing_is_reported(tmp_path: Path, kernels: str) -> None:
     assert _found(tmp_path, RIGHT.replace(", BLOCK=128", ""), kernels) == []

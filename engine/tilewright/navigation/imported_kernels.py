@@ -6,7 +6,6 @@ Kernels that are named through their module (``kernels.scale[grid]``) are not fo
 """
 
 import ast
-import copy
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,7 +67,7 @@ def with_imported_kernels(sources: Sources, path: Path) -> WithImported | None:
         nodes = {name: node for name in wanted if (node := _kernel(giving, name))}
         if nodes:
             local = {name: wanted[name] for name in nodes}
-            lines = (sources.text(home) or "").splitlines()
+            lines = LineIndex(sources.text(home) or "").lines
             ends += _renamed(_needed(giving, nodes), lines, local, taken, same)
             kernels += (ImportedKernel(local[n], home, node.lineno) for n, node in nodes.items())
     if not kernels:
@@ -174,51 +173,49 @@ def _renamed(
     names.update(local)
     taken |= set(names.values())
     changed = {old: new for old, new in names.items() if old != new}
-    renaming = _Renaming(changed)
     for each in statements:
-        if changed.keys().isdisjoint(names_in(each) | _given_by(each)):
-            yield _text_of(each, lines)
-        else:
-            yield ast.unparse(renaming.visit(copy.deepcopy(each)))
+        yield _text_of(each, lines, changed)
 
 
-def _text_of(statement: ast.stmt, lines: Sequence[str]) -> str:
+def _text_of(statement: ast.stmt, lines: Sequence[str], names: Mapping[str, str]) -> str:
+    """The lines of a statement with other names in them."""
     decorators = getattr(statement, "decorator_list", ())
     first = min([statement.lineno, *(each.lineno for each in decorators)])
-    return "\n".join(lines[first - 1 : statement.end_lineno])
+    found = [line.encode() for line in lines[first - 1 : statement.end_lineno]]
+    # From the end, so that the places of the others stay.
+    for line, column, old, new in sorted(_places(statement, names), reverse=True):
+        text = found[line - first]
+        if text[column:].startswith(old.encode()):
+            found[line - first] = text[:column] + new.encode() + text[column + len(old.encode()) :]
+    return b"\n".join(found).decode()
+
+
+def _places(statement: ast.stmt, names: Mapping[str, str]) -> Iterator[tuple[int, int, str, str]]:
+    """Lines and columns (in bytes) of names to replace, with the names before and after.
+
+    The parameters of functions keep theirs.
+    """
+    own: set[int] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef) and names:
+            parameters = {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)}
+            inner = (n for part in node.body for n in ast.walk(part) if isinstance(n, ast.Name))
+            own |= {id(n) for n in inner if n.id in parameters}
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=name) if name in names and id(node) not in own:
+                yield node.lineno, node.col_offset, name, names[name]
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) if name in names:
+                before = "def " if isinstance(node, ast.FunctionDef) else "class "
+                yield node.lineno, node.col_offset, before + name, before + names[name]
+            case ast.alias(name=name, asname=None) if name in names:
+                yield node.lineno, node.col_offset, name, f"{name} as {names[name]}"
+            case ast.alias(name=name, asname=str(given)) if given in names:
+                written = f"{name} as "
+                yield node.lineno, node.col_offset, written + given, written + names[given]
 
 
 def _free(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name = f"{name}_"
     return name
-
-
-class _Renaming(ast.NodeTransformer):
-    """Writes other names for those of a file; the parameters of functions keep theirs."""
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        node.id = self._names.get(node.id, node.id)
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        parameters = {arg.arg for arg in ast.walk(node.args) if isinstance(arg, ast.arg)}
-        node.name = self._names.get(node.name, node.name)
-        node.decorator_list = [self.visit(each) for each in node.decorator_list]
-        self.visit(node.args)
-        inner = _Renaming({o: n for o, n in self._names.items() if o not in parameters})
-        node.body = [inner.visit(each) for each in node.body]
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        node.name = self._names.get(node.name, node.name)
-        return self.generic_visit(node)
-
-    def visit_alias(self, node: ast.alias) -> ast.AST:
-        bound = _bound(node)
-        if bound in self._names and (node.asname or "." not in node.name):
-            node.asname = self._names[bound]
-        return node

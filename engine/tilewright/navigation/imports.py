@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tilewright.navigation.scopes import statements_of
 from tilewright.python_syntax import parse
+from tilewright.source.tree import PARSE_ERRORS
 
 _MOST_STEPS = 8
 _Imported = tuple[ast.Import | ast.ImportFrom, ast.alias]
@@ -53,7 +54,7 @@ class Sources:
             text = self.text(path)
             try:
                 self._trees[path] = None if text is None else parse(text)
-            except (SyntaxError, ValueError):
+            except PARSE_ERRORS:
                 self._trees[path] = None
         return self._trees[path]
 
