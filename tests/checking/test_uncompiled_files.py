@@ -72,6 +72,17 @@ def test_what_a_project_with_its_own_compiler_refuses_is_advice(
     assert [i.severity for i in _issues(tmp_path, texts)] == [severity]
 
 
+@pytest.mark.parametrize(("compiler", "severity"), [("code_generator", 2), ("cache", 5)])
+def test_what_a_project_with_its_own_triton_has_is_not_missing(
+    tmp_path: Path, compiler: str, severity: int
+) -> None:
+    names = ("python/triton/language/core.py", f"python/triton/compiler/{compiler}.py")
+    kernel = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef polled(x_ptr):\n    "
+    texts = {**dict.fromkeys(names, ""), "steps.py": kernel + "tl.atomic_poll(x_ptr, 1)\n"}
+    found = _issues(tmp_path, texts, (3, 6))
+    assert [(i.id, i.severity) for i in found] == [("api_not_yet_there", severity)]
+
+
 @pytest.mark.parametrize(("last", "severities"), [("", [4]), ("```", [1])])
 def test_nothing_is_slow_in_a_file_that_is_no_python(
     tmp_path: Path, last: str, severities: list[int]
@@ -80,9 +91,10 @@ def test_nothing_is_slow_in_a_file_that_is_no_python(
     assert [i.severity for i in found if i.id == "multi_pass_row"] == severities
 
 
-def _issues(root: Path, texts: dict[str, str]) -> list[Issue]:
+def _issues(
+    root: Path, texts: dict[str, str], triton: tuple[int, int] | None = None
+) -> list[Issue]:
     rules = default_configuration().rules_for(root / "steps.py")
-    files = [
-        check_text(text, str(root / name), rules, AnalysisContext()) for name, text in texts.items()
-    ]
+    context = AnalysisContext(triton_version=triton)
+    files = [check_text(text, str(root / name), rules, context) for name, text in texts.items()]
     return [issue for file in with_uncompiled(files) for issue in file.issues]

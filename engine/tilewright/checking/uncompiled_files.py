@@ -7,7 +7,7 @@ may break a file; so only a check asks.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
@@ -19,6 +19,8 @@ from tilewright.knowledge.model import ADVICE, HINT
 
 _TRACER = "triton_viz"
 _IMPORT = re.compile(r"^[ \t]*(?:from\s+\.?(\w+)\s+import|import\s+(\w+))\b", re.MULTILINE)
+_OF_VERSIONS = frozenset({"api_not_yet_there", "removed_api"})
+"""What another Triton has; a project that holds one is written for that."""
 _COMPILER = ("triton/language/core.py", "triton/compiler/code_generator.py")
 
 
@@ -30,7 +32,10 @@ def with_uncompiled(files: Sequence[Checked]) -> list[Checked]:
         Path(file.module.path).with_suffix("") for file in files if file.module.lookup.says(_TRACER)
     }
     weighed = [
-        _each(file, _refused) if has_compiler or _imports(file, tracing) else file for file in files
+        _each(file, _refused_here if has_compiler else _refused)
+        if has_compiler or _imports(file, tracing)
+        else file
+        for file in files
     ]
     return [_each(file, _slow) if file.module.problems else file for file in weighed]
 
@@ -46,9 +51,12 @@ def _each(file: Checked, weigh: Callable[[Issue], Issue]) -> Checked:
     return replace(file, issues=tuple(map(weigh, file.issues)))
 
 
-def _refused(issue: Issue) -> Issue:
-    is_refusal = issue.id in NOT_IN_PYTHON
-    return replace(issue, severity=min(issue.severity, ADVICE)) if is_refusal else issue
+def _refused(issue: Issue, ids: Collection[str] = NOT_IN_PYTHON) -> Issue:
+    return replace(issue, severity=min(issue.severity, ADVICE)) if issue.id in ids else issue
+
+
+def _refused_here(issue: Issue) -> Issue:
+    return _refused(issue, NOT_IN_PYTHON | _OF_VERSIONS)
 
 
 def _slow(issue: Issue) -> Issue:

@@ -37,6 +37,7 @@ NKI's documentation calls ``sbuf`` a keyword and uses ``hbm`` alike; ``psum`` is
 """
 _PLAIN_CALLS = frozenset(("int", "float", "bool", "str", "len", "list", "tuple", "dict", "set"))
 _REFUSED_FROM = (3, 0)
+_BUILTIN = "__triton_builtin__"
 _ANNOTATED_UNTIL = (3, 3)
 _AT_RUN_TIME = ("globals()", "exec(", "sys.modules[", "import *")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -307,13 +308,24 @@ def _plain(module: Module) -> dict[str, ast.stmt]:
     found = dict(_plainly_bound_in(module.tree))
     if not found:
         return {}
-    counts, mark = times_bound_in_module(module), "__triton_builtin__"
-    is_marked = module.lookup.says(mark)
+    counts = times_bound_in_module(module)
+    is_marked = module.lookup.says(_BUILTIN)
     return {
         name: statement
         for name, statement in found.items()
-        if counts[name] == 1 and not (is_marked and module.lookup.says(f"{name}.{mark}"))
+        if counts[name] == 1 and not (is_marked and _is_builtin(module, name, statement))
     }
+
+
+def _is_builtin(module: Module, name: str, bound: ast.stmt) -> bool:
+    """Whether a function or class says of itself that it is Triton's own: kernels may read it."""
+    body = bound.body if isinstance(bound, ast.ClassDef) else ()
+    return module.lookup.says(f"{name}.{_BUILTIN}") or any(
+        isinstance(node, ast.Name) and node.id == _BUILTIN
+        for statement in body
+        if isinstance(statement, ast.Assign)
+        for node in statement.targets
+    )
 
 
 @per_node
