@@ -200,19 +200,19 @@ to 1.5 times as long.
 
 `further_package_repositories.yaml` are 110 further repositories, read with the same measure; 75 of
 them hold kernels in files that are part of a package. 22 of their 23 faults of severity 3 to 5 were
-right at first sight, 1 debatable and none wrong (97.8 %); in files that are part of a package, which
-was defined before they were looked at, all 14. Of advice 9 of 12 reports about speed were right and
-3 debatable (87.5 %), 9 and 2 of 11 in files of packages (90.9 %), and 20 of 29 faults, 4 debatable
-and 5 wrong (75.9 %), 17, 2 and 1 of 20 in files of packages (90.0 %). Hints were right in 7 of 24
-cases. `unread_in_packages.yaml` is a draw of faults of severity 3 to 5 and of reports about speed
-that no list had judged, in 547 packages of an index of which other reports had been read: 23 of 26
-faults were right, 1 debatable and 2 wrong (90.4 %), and all 4 reports about speed. In files of
-packages of the two lists together 37 of 40 faults were right, 1 debatable and 2 wrong (93.8 %), and
-13 of 15 reports about speed, 2 debatable (93.3 %). Since then two sums of one loop are one report,
-outputs that are not fully written are hints where no captured launch shows the sizes, a `return` in
-Gluon's `static_range` and a class that marks itself as Triton's own are not reported, and functions
-that another Triton has are advice in a project that holds a Triton. After that nothing wrong is
-left in the first list but hints.
+right at first sight, 1 debatable and none wrong (97.8 %); in files that are part of a package,
+which was defined before they were looked at, all 14. Of advice 9 of 12 reports about speed were
+right and 3 debatable (87.5 %), 9 and 2 of 11 in files of packages (90.9 %), and 20 of 29 faults, 4
+debatable and 5 wrong (75.9 %), 17, 2 and 1 of 20 in files of packages (90.0 %). Hints were right in
+7 of 24 cases. `unread_in_packages.yaml` is a draw of faults of severity 3 to 5 and of reports about
+speed that no list had judged, in 547 packages of an index of which other reports had been read: 23
+of 26 faults were right, 1 debatable and 2 wrong (90.4 %), and all 4 reports about speed. In files
+of packages of the two lists together 37 of 40 faults were right, 1 debatable and 2 wrong (93.8 %),
+and 13 of 15 reports about speed, 2 debatable (93.3 %). Since then two sums of one loop are one
+report, outputs that are not fully written are hints where no captured launch shows the sizes, a
+`return` in Gluon's `static_range` and a class that marks itself as Triton's own are not reported,
+and functions that another Triton has are advice in a project that holds a Triton. After that
+nothing wrong is left in the first list but hints.
 
 """
 
