@@ -125,7 +125,7 @@ def _type(name: str) -> str:
 
 
 def _constants(kernel: Kernel, snippet: Snippet) -> dict[tuple[int, ...], object]:
-    """Constexprs as the snippet's launch states them, else their default, else a small tile."""
+    """Constexprs as the snippet's launch states them, but for a heuristic's, else a small tile."""
     tuned = (
         kernel.autotune.configs[-1].values if kernel.autotune and kernel.autotune.configs else {}
     )
@@ -134,7 +134,8 @@ def _constants(kernel: Kernel, snippet: Snippet) -> dict[tuple[int, ...], object
         if parameter.is_constexpr:
             stated = re.search(rf"\b{parameter.name}:?=(\d+)", snippet.text)
             guess = tuned.get(parameter.name, _guess(parameter.name))
-            found[(place,)] = int(stated.group(1)) if stated else guess
+            is_chosen = parameter.name in kernel.heuristics
+            found[(place,)] = int(stated.group(1)) if stated and not is_chosen else guess
     return found
 
 

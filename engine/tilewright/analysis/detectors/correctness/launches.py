@@ -104,6 +104,9 @@ def _misfit(module: Module, kernel: Kernel, launch: Launch) -> str | None:
     twice = sorted(set(known[: len(positional)]) & set(keywords)) if is_plain else []
     if twice:
         return f"{_listed(twice)} is given both by position and by name: {_FAILS}."
+    chosen = sorted(set(known[: len(positional)]) & set(kernel.heuristics)) if is_plain else []
+    if chosen:
+        return f"{_listed(chosen)} is given both by position and by a heuristic: {_FAILS}."
     unknown = [name for name in keywords if name not in known and name.isupper()]
     if unknown:
         return f"{kernel.name} has no parameter {_listed(unknown)}: {_FAILS}."
