@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,39 @@ def wait_after_a_signal_in_a_finalizer() -> None:
         threading.Event().wait(600)
 
 
-def test_a_signal_that_comes_in_a_finalizer_stops_too() -> None:
-    hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGINT)
+class Slow:
+    """What has a finalizer in which the exception is raised anew, and dropped again."""
+
+    def __del__(self) -> None:
+        time.sleep(0.1)
+
+
+def wait_after_finalizers() -> None:
+    with stop_on_signal():
+        finalized, slow = Finalized(), Slow()
+        del finalized
+        del slow
+        threading.Event().wait(600)
+
+
+def end_after_a_signal_in_a_finalizer() -> None:
+    with stop_on_signal():
+        finalized = Finalized()
+        del finalized
+
+
+@pytest.mark.parametrize(
+    "stopped",
+    [
+        wait_after_a_signal_in_a_finalizer,
+        wait_after_finalizers,
+        end_after_a_signal_in_a_finalizer,
+    ],
+)
+def test_a_signal_that_comes_in_a_finalizer_stops_too(stopped: Callable[[], None]) -> None:
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+    before = sys.unraisablehook, *map(signal.getsignal, signals)
     with pytest.raises(Stopped, match="SIGINT"):
-        wait_after_a_signal_in_a_finalizer()
-    assert (sys.unraisablehook, signal.getsignal(signal.SIGINT)) == (hook, handler)
+        stopped()
+    assert (sys.unraisablehook, *map(signal.getsignal, signals)) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -1,9 +1,7 @@
 """Opening what long commands need: a device that fits the target, a problem, a scratch folder."""
 
-import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -21,7 +19,7 @@ from tilewright.errors import InputError, Stopped
 from tilewright.targets.model import Target
 
 _STOPS = (signal.SIGTERM, signal.SIGINT)
-_SENT_AGAIN_S = 0.01
+_RAISED_ANEW_S = 0.01
 
 
 @contextmanager
@@ -80,8 +78,10 @@ def stop_on_signal() -> Iterator[None]:
     """SIGTERM and Ctrl-C raise ``Stopped`` here once; the next one ends the process at once.
 
     Python drops an exception that a handler raises while a finalizer or a weak reference's callback
-    runs, and passes it to ``sys.unraisablehook``. The signal is sent again then.
+    runs, and passes it to ``sys.unraisablehook``. A timer raises it anew then, again and again: a
+    signal that comes just before a wait for a lock does not interrupt that wait.
     """
+    dropped: list[Stopped] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
         del frame
@@ -89,21 +89,28 @@ def stop_on_signal() -> Iterator[None]:
             signal.signal(each, signal.SIG_DFL)
         raise Stopped(signal.Signals(number).name)
 
-    def send_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    def raise_anew(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if dropped:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            raise dropped.pop()
+
+    def keep(unraisable: "sys.UnraisableHookArgs") -> None:
         if not isinstance(unraisable.exc_value, Stopped):
             hook(unraisable)
             return
-        for each in _STOPS:
-            signal.signal(each, stop)
-        number = signal.Signals[str(unraisable.exc_value)]
-        # Sent from here, it would interrupt this hook.
-        threading.Timer(_SENT_AGAIN_S, os.kill, (os.getpid(), number)).start()
+        dropped.append(Stopped(*unraisable.exc_value.args))
+        signal.setitimer(signal.ITIMER_REAL, _RAISED_ANEW_S, _RAISED_ANEW_S)
 
-    hook, sys.unraisablehook = sys.unraisablehook, send_again
+    hook, sys.unraisablehook = sys.unraisablehook, keep
     before = {each: signal.signal(each, stop) for each in _STOPS}
+    before[signal.SIGALRM] = signal.signal(signal.SIGALRM, raise_anew)
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         for each, handler in before.items():
             signal.signal(each, handler)
         sys.unraisablehook = hook
+    if dropped:
+        raise dropped.pop()
