@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from conversation import Conversation, pulling, until
+from conversation import HANGS_S, Conversation, pulling, until
 from lsprotocol import types
 from pygls import uris
 
@@ -62,8 +62,9 @@ async def test_a_client_that_pulls_gets_it_too(talk: Conversation) -> None:
         assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
         return [item.code for item in report.items]
 
-    while await pulled() != ["launch_arguments"]:
-        pass
+    async with asyncio.timeout(HANGS_S):
+        while await pulled() != ["launch_arguments"]:
+            await asyncio.sleep(0.01)
 
 
 async def test_a_saved_kernel_is_compared_with_launches_in_open_files(talk: Conversation) -> None:
@@ -84,8 +85,9 @@ async def test_a_project_that_silences_the_issue_sees_none(talk: Conversation) -
     )
     await talk.begin()
     uri = talk.open(text=HOST, name="host.py")
-    while "importedLaunches" not in await _done(talk):
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(HANGS_S):
+        while "importedLaunches" not in await _done(talk):
+            await asyncio.sleep(0.01)
     assert not _codes(talk, uri)
 
 
