@@ -104,6 +104,14 @@ def utf8_text(path: Path, largest: int = LARGEST) -> str:
     return decoded(read_bytes(path, largest), str(path), _UTF8)
 
 
+def utf8_text_or_none(path: Path, largest: int = LARGEST) -> str | None:
+    """``utf8_text``, or None where there is no such text."""
+    try:
+        return utf8_text(path, largest)
+    except InputError:
+        return None
+
+
 def python_text(path: Path, largest: int = LARGEST) -> str:
     """The text of a Python file, in the encoding it declares; raises as ``read_bytes``."""
     return decoded_python(read_bytes(path, largest), str(path))

@@ -17,7 +17,7 @@ _PAUSE_S = 0.4
 
 
 class ImportedLaunches:
-    """One look at a time for each document."""
+    """Looks at documents, one after another in the thread of the index."""
 
     def __init__(self, server: ServerContext, index: WorkspaceIndex) -> None:
         self._server = server

@@ -21,7 +21,7 @@ from tilewright.navigation.imports import Sources, package_root
 from tilewright.navigation.outline import Symbol, SymbolKind, outline
 from tilewright.source import parse_module
 from tilewright.source.languages import may_hold_kernels
-from tilewright.textfile import utf8_text
+from tilewright.textfile import utf8_text, utf8_text_or_none
 from tilewright_server.context import ServerContext
 
 Result = TypeVar("Result")
@@ -155,12 +155,7 @@ def naming(
 def _text(path: Path, texts: Mapping[str, str]) -> str | None:
     """A file's text in the editor, else on disk."""
     opened = texts.get(str(path))
-    if opened is not None:
-        return opened
-    try:
-        return utf8_text(path, _LARGEST)
-    except InputError:
-        return None
+    return utf8_text_or_none(path, _LARGEST) if opened is None else opened
 
 
 def _kernels(path: str, text: str) -> Iterator[FoundKernel]:

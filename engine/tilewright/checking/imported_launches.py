@@ -12,11 +12,10 @@ from tilewright.analysis.model import AnalysisContext, Issue
 from tilewright.analysis.run import analyze_kernels
 from tilewright.checking.checked import Checked
 from tilewright.checking.configuration import Rules
-from tilewright.errors import InputError
 from tilewright.navigation.imported_kernels import WithImported, with_imported_kernels
 from tilewright.navigation.imports import Sources
 from tilewright.source import parse_module
-from tilewright.textfile import utf8_text
+from tilewright.textfile import utf8_text_or_none
 
 _OF_LAUNCHES = ("launch_arguments", "duplicate_launch_option", "grid_ignores_tuned_block")
 _LARGEST = 4 * 1024 * 1024
@@ -31,7 +30,7 @@ def with_imported_launches(
         rules: those of a file's project.
     """
     texts = {Path(file.module.path).resolve(): file.module.text for file in files}
-    sources = Sources(lambda path: texts.get(path) or _text(path))
+    sources = Sources(lambda path: texts.get(path) or utf8_text_or_none(path, _LARGEST))
     return [_with_launches(sources, file, rules) for file in files]
 
 
@@ -62,10 +61,3 @@ def _as_of_file(issues: Collection[Issue], both: WithImported) -> Iterator[Issue
         if issue.range.line <= both.lines and issue.kernel in places:
             place = f"{issue.kernel} is defined in {places[issue.kernel]}."
             yield replace(issue, message=f"{issue.message} {place}", related=())
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return utf8_text(path, _LARGEST)
-    except InputError:
-        return None

@@ -1,9 +1,9 @@
 """Files whose kernels the Triton of the check does not compile, as other files of a project show.
 
 A file may import one of its folder that runs kernels in an interpreter, and a project may hold a
-Triton of its own: what the compiler refuses is advice there. A file that is no Python runs nothing:
-what is slow in it is a hint. A file alone does not show the first two, and in an editor each key
-may break a file; so only a check asks.
+Triton of its own: what the compiler refuses is advice there, and so is what only some versions of
+Triton have. A file that is no Python runs nothing: what is slow in it is a hint. A file alone does
+not show the first two, and in an editor each key may break a file; so only a check asks.
 """
 
 import re

@@ -17,10 +17,9 @@ from tilewright.analysis.model import Issue
 from tilewright.analysis.severities import mentions, users_of
 from tilewright.checking.checked import Checked
 from tilewright.checking.walk import files_to_check
-from tilewright.errors import InputError
 from tilewright.knowledge.model import ADVICE
 from tilewright.source.model import Module
-from tilewright.textfile import utf8_text
+from tilewright.textfile import utf8_text_or_none
 
 _PROJECT = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _LARGEST = 4 * 1024 * 1024
@@ -118,13 +117,6 @@ def _project_of(folder: Path) -> Path:
     return next((f for f in around if any((f / name).exists() for name in _PROJECT)), folder)
 
 
-def _text(file: Path) -> str:
-    try:
-        return utf8_text(file, _LARGEST)
-    except InputError:
-        return ""  # told where the file itself is checked
-
-
 def _places(names: Collection[str], files: Iterable[Path]) -> Mapping[str, set[Path]]:
     """The files that use a name elsewhere than in its definition, or import all of a module.
 
@@ -133,7 +125,7 @@ def _places(names: Collection[str], files: Iterable[Path]) -> Mapping[str, set[P
     named = re.compile(rf"(?<!def )\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
     found = defaultdict[str, set[Path]](set)
     for file in files:
-        text = _text(file)
+        text = utf8_text_or_none(file, _LARGEST) or ""  # told where the file itself is checked
         used = text if file.name == "__init__.py" else _IMPORT.sub(_renamed, text)
         for name in (*named.findall(used), *_STAR.findall(text)):
             found[name].add(file)

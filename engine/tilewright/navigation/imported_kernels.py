@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright.navigation.imports import Sources, names_given
+from tilewright.navigation.imports import Sources, imports_of, names_given
 from tilewright.navigation.scopes import names_in
 from tilewright.source import parse_module
 from tilewright.source.model import Module
@@ -99,13 +99,7 @@ def _given_by(statement: ast.stmt) -> set[str]:
     given = set(names_given(ast.Module([statement], [])))
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return given
-    return given | {_bound(alias) for _, alias in _imports(statement)}
-
-
-def _imports(statement: ast.stmt) -> Iterator[tuple[ast.Import | ast.ImportFrom, ast.alias]]:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from ((node, alias) for alias in node.names)
+    return given | {_bound(alias) for _, alias in imports_of(statement)}
 
 
 def _bound(alias: ast.alias) -> str:
@@ -166,7 +160,7 @@ def _renamed(
     alike = {
         _bound(alias)
         for each in statements
-        for node, alias in _imports(each)
+        for node, alias in imports_of(each)
         if _meaning(node, alias) in same and not getattr(node, "level", 0)
     }
     names = {name: _free(name, taken) for name in sorted(given - local.keys() - alike)}

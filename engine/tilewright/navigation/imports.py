@@ -144,9 +144,9 @@ class Sources:
         return next((found for found in names if self.text(found) is not None), None)
 
 
-def imports_of(tree: ast.Module) -> Iterator[_Imported]:
-    """Every name that a file imports, at its top or inside functions."""
-    for node in ast.walk(tree):
+def imports_of(root: ast.AST) -> Iterator[_Imported]:
+    """Every name that a file or a statement imports, at its top or inside functions."""
+    for node in ast.walk(root):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 yield node, alias
