@@ -50,7 +50,7 @@ def screened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def screen(bench: Any, text: str, case: object, own: str, kept: Kept) -> Screened:
         texts.append(text)
-        bench.device.run({"text": text_hash(text)}, 1)
+        bench.device.run({"text": text_hash(text)}, 600)
         return Screened(text_hash(text), us_of(text))
 
     def prune(bench: object, text: str, case: object, target: object) -> str | None:
