@@ -162,6 +162,20 @@ def summed(x_ptr, y_ptr, n, B: tl.constexpr):
 def sums(x, y, block=256):
     summed[(x.shape[0],)](x, y, x.shape[1], B={block})
 """
+_SUMMED_AGAIN = """
+@triton.jit
+def summed(x_ptr, y_ptr, z_ptr, n, B: tl.constexpr):
+    total = 0.0
+    for start in range(0, n, B):
+        at = start + tl.arange(0, B)
+        x = tl.load(x_ptr + tl.program_id(0) * n + at, mask=at < n, other=0.0)
+        total += tl.sum(x, 0)
+        tl.store(z_ptr + tl.program_id(0) * n + at, {more}, mask=at < n)
+    tl.store(y_ptr + tl.program_id(0), total)
+
+def sums(x, y, z):
+    summed[(x.shape[0],)](x, y, z, x.shape[1], B=256)
+"""
 _MULTIPLIED = """
 @triton.jit
 def multiplied(a_ptr, b_ptr, c_ptr, N, K, B: tl.constexpr, C: tl.constexpr, S: tl.constexpr):
@@ -312,6 +326,13 @@ def _one(issue: str, text: str, context: AnalysisContext = _CONTEXT) -> tuple[in
             {"configs": "triton.Config({'B': 64}, num_warps=6), triton.Config({'B': 64})"},
             {"configs": "triton.Config({'B': 64}), triton.Config({'B': 64})"},
         ),
+        (
+            "suboptimal_autotune_configs",
+            _CONFIGURED,
+            {"configs": "triton.Config({'B': 64}), triton.Config({'B': 64})"},
+            {"configs": "*[triton.Config({'B': b}) for b in (16, 32, 64, 128, 64)]"},
+        ),
+        ("reduction_tree_suboptimal", _SUMMED_AGAIN, {"more": "x * 2"}, {"more": "x - tl.max(x)"}),
     ],
 )
 def test_what_is_less_certain_is_advice(
@@ -727,3 +748,12 @@ def run(x, y):
 """
     found = analyze(parse_module(text), _CONTEXT)
     assert [i.severity for i in found if i.id == "dot_tile_too_small"] == [severity]
+
+
+@pytest.mark.parametrize(("option", "reports"), [("'grf_mode': '128'", 0), ("'C': 128", 1)])
+def test_the_chip_judges_no_configuration_of_another_vendor(option: str, reports: int) -> None:
+    """64 warps are too many for a program on an NVIDIA chip, and not on Intel's."""
+    configs = f"triton.Config({{'B': 64, {option}}}, num_warps=64), triton.Config({{'B': 32}})"
+    text = _CONFIGURED.format(configs=configs)
+    found = [i for i in analyze(parse_module(text), _CONTEXT) if "exceed the warps" in i.message]
+    assert len(found) == reports

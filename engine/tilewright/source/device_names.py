@@ -26,7 +26,7 @@ _NAMESPACES = {
 }  # fmt: skip
 _METHODS = {"cuda": "cuda", "xpu": "xpu", "is_cuda": "cuda", "is_xpu": "xpu"}
 _QUESTIONS = ("is_available", "hasattr", "device_count")
-_OPTIONS = {
+VENDOR_OF_OPTION = {
     "grf_mode": "xpu", "generate_native_code": "xpu", "waves_per_eu": "hip",
     "matrix_instr_nonkdim": "hip", "kpack": "hip",
 }  # fmt: skip
@@ -120,8 +120,8 @@ def _options(module: Module) -> Iterator[DeviceName]:
             named = {*config.values, *config.options} - {p.name for p in kernel.parameters}
             given += [(option, config.range.line) for option in named]
     for option, line in given:
-        if option in _OPTIONS:
-            yield DeviceName(_OPTIONS[option], option, line, is_option=True)
+        if option in VENDOR_OF_OPTION:
+            yield DeviceName(VENDOR_OF_OPTION[option], option, line, is_option=True)
 
 
 class _Walk:

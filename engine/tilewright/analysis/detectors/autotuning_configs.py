@@ -14,12 +14,16 @@ from tilewright.analysis.tiles import TileFacts
 from tilewright.analysis.values import Flow
 from tilewright.hardware.configs import next_power_of_two
 from tilewright.hardware.model import Chip
-from tilewright.knowledge.model import ADVICE
+from tilewright.knowledge.model import ADVICE, HINT
 from tilewright.source.autotuning import CONFIG_DEFAULTS
+from tilewright.source.device_names import VENDOR_OF_OPTION
 from tilewright.source.model import Config, Kernel, Module
 from tilewright.source.text import Range
 
 _MANY = 48
+_REPEAT = "repeat an earlier one"
+_FEW = 4
+"""Repeats that are less than one of so many were left alone as often as not."""
 
 
 @detector("suboptimal_autotune_configs")
@@ -31,17 +35,11 @@ def suboptimal_autotune_configs(module: Module, context: AnalysisContext) -> Ite
             continue
         for reason, wasted in _wasted(module, kernel, flow, configs, context):
             if wasted:
-                # The tuner times repeats once more and skips what does not fit, which takes tuning
-                # time alone; an odd num_warps is an error that it does not catch.
-                is_harmful = any(
-                    config.overwritten or _is_odd(config.options.get("num_warps"))
-                    for config in wasted
-                )
                 yield Finding(
                     _place(kernel, wasted[0]),
                     f"{len(wasted)} of {len(configs)} configurations {reason}.",
                     kernel.name,
-                    severity=None if is_harmful else ADVICE,
+                    severity=_severity(reason, wasted, configs),
                 )
         if len(configs) > _MANY and not _prunes(module, kernel):
             yield Finding(
@@ -51,6 +49,17 @@ def suboptimal_autotune_configs(module: Module, context: AnalysisContext) -> Ite
                 kernel.name,
                 severity=ADVICE,
             )
+
+
+def _severity(reason: str, wasted: Sequence[Config], configs: Sequence[Config]) -> int | None:
+    """How severe it is; None for what the taxonomy states.
+
+    The tuner times repeats once more, of its compiled kernel, and skips what does not fit, which
+    takes tuning time alone; an odd num_warps is an error that it does not catch.
+    """
+    if any(c.overwritten or _is_odd(c.options.get("num_warps")) for c in wasted):
+        return None
+    return HINT if reason == _REPEAT and len(wasted) * _FEW < len(configs) else ADVICE
 
 
 def _wasted(
@@ -69,7 +78,7 @@ def _wasted(
     )
     # A pruning function may choose configurations by their places in the list, for each chip.
     once = [] if _prunes(module, kernel) else [c for c in configs if not c.overwritten]
-    yield "repeat an earlier one", _repeated(once)
+    yield _REPEAT, _repeated(once)
     yield (
         "set a num_warps that is no power of two and cannot run",
         [c for c in configs if _is_odd(c.options.get("num_warps"))],
@@ -78,7 +87,8 @@ def _wasted(
     chip = chip_of(context)
     if chip is not None:
         operands = _operands(module, kernel, flow, context)
-        beyond = [s for s in settings if not _runs(s, chip, operands)]
+        here = [s for s in settings if not _is_of_other_vendor(s, chip)]
+        beyond = [s for s in here if not _runs(s, chip, operands)]
         yield f"exceed the warps or the shared memory of a program on {chip.id}", _distinct(beyond)
     if any(setting.captured for setting in settings):
         extents = extents_of(flow)
@@ -126,6 +136,13 @@ def _operands(
     value, loops = dots[0]
     operands = [operand.uncast for operand in value.positional[:2]]
     return [tiles.facts_of(o) for o in operands if o.op == "load" and loops[-1] in o.varies]
+
+
+def _is_of_other_vendor(setting: Setting, chip: Chip) -> bool:
+    """Whether a configuration sets an option that another vendor's backend alone knows."""
+    values = setting.config.values if setting.config is not None else {}
+    vendors = {VENDOR_OF_OPTION.get(name) for name in (*setting.options, *values)}
+    return not vendors <= {None, chip.backend}
 
 
 def _runs(setting: Setting, chip: Chip, operands: Sequence[TileFacts]) -> bool:

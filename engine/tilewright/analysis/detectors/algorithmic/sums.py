@@ -1,7 +1,7 @@
 """The detector of reductions that every iteration of a loop repeats."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from tilewright.analysis.detectors.algorithmic.dispatch import fits_block_to_loop
@@ -17,6 +17,7 @@ from tilewright.source.text import Range
 
 _MAXIMUM = (TL + "maximum", TL + "math.max", "max")
 _MINIMUM = (TL + "minimum", TL + "math.min", "min")
+_REDUCTIONS = tuple(TL + name for name in ("sum", "max", "min", "argmax", "argmin", "reduce"))
 _FEW_TURNS = 4
 _NARROW = 512
 _WIDE = 2048
@@ -40,7 +41,7 @@ def reduction_tree_suboptimal(module: Module, context: AnalysisContext) -> Itera
                 kernel.name,
                 related=(Related("the loop", _head(module, loop)),),
                 severity=None
-                if any(each.is_narrow for each in sums) and _is_little_work(flow, loop)
+                if any(each.is_narrow for each in sums) and _is_little_work(flow, loop, sums)
                 else HINT,
             )
 
@@ -88,11 +89,17 @@ def _by_loop(
     yield from ((flow.loops[number], sums) for number, sums in found.items())
 
 
-def _is_little_work(flow: Flow, loop: Loop) -> bool:
-    """Whether a turn has neither products nor a loop of its own, beside which a reduction is
-    cheap."""
-    products = any(loop.number in loops for _, _, loops in flow.calls(*DOTS))
-    return not products and all(inner.parent != loop.number for inner in flow.loops.values())
+def _is_little_work(flow: Flow, loop: Loop, sums: Collection[_Sum]) -> bool:
+    """Whether a turn has nothing beside which these reductions are cheap.
+
+    That are products, a loop of its own, and reductions that every turn needs.
+    """
+    follow = {id(each.node) for each in sums}
+    stay = (
+        loop.number in loops and id(node) not in follow
+        for node, _, loops in flow.calls(*DOTS, *_REDUCTIONS)
+    )
+    return not any(stay) and all(inner.parent != loop.number for inner in flow.loops.values())
 
 
 def _head(module: Module, loop: Loop) -> Range:
