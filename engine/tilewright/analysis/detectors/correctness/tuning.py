@@ -16,6 +16,7 @@ from tilewright.analysis.detectors.correctness.repetition import is_changed_by
 from tilewright.analysis.detectors.registry import Reports, detector, kernel_detector
 from tilewright.analysis.model import AnalysisContext, Finding, Related
 from tilewright.analysis.nodes import nodes_like
+from tilewright.analysis.pointer_bases import pointer_base
 from tilewright.analysis.values import Access, Flow, Value, values_within
 from tilewright.knowledge.model import ADVICE, POSSIBLE
 from tilewright.source.autotuning import CONFIG_DEFAULTS
@@ -40,7 +41,7 @@ def autotune_missing_restore(module: Module, kernel: Kernel, flow: Flow) -> Repo
         load = _updated_in_place(flow, store, shared) if store.base not in seen else None
         if load is not None and store.base is not None:
             seen.add(store.base)
-            if _is_passed_before(module, kernel, store.base, load.node):
+            if _is_passed_before(module, kernel, flow, store.base, load.node):
                 continue
             text = (
                 f"The autotuner runs the kernel many times on the real {store.base}, and each "
@@ -59,15 +60,28 @@ def may_be_prepared(module: Module) -> bool:
     return module.lookup.says("pre_hook") or module.lookup.says("pre_run_hook")
 
 
-def _is_passed_before(module: Module, kernel: Kernel, base: str, load: ast.Call) -> bool:
-    """Whether a helper of the file gets a tensor above the load: it may write all that is read."""
+def _is_passed_before(
+    module: Module, kernel: Kernel, flow: Flow, base: str, load: ast.Call
+) -> bool:
+    """Whether a helper of the file gets an address in a tensor above the load.
+
+    It may write all that is read.
+    """
     return any(
         call.lineno < load.lineno
         and isinstance(call.func, ast.Name)
         and call.func.id in module.lookup.kernels
-        and any(isinstance(given, ast.Name) and given.id == base for given in call.args)
+        and any(_base_of(flow, given) == base for given in call.args)
         for call in nodes_like(kernel.node, ast.Call)
     )
+
+
+def _base_of(flow: Flow, node: ast.expr) -> str | None:
+    """The parameter that a value passed to a helper is, or is an address in."""
+    value = flow.values.get(node)
+    if value is None:
+        return node.id if isinstance(node, ast.Name) else None
+    return pointer_base(value)
 
 
 def _tunes(autotune: Autotune) -> bool:
