@@ -95,7 +95,10 @@ def _resolved(module: Module, launch: Launch, name: str) -> ast.expr | None:
 
 
 def _unset_at(module: Module, launch: Launch, parameter: str) -> ast.expr | None:
-    """The torch.empty that surely makes the argument, with nothing in between that fills it."""
+    """The torch.empty that surely makes the argument, with nothing in between that fills it.
+
+    None for a buffer that nothing reads afterwards: a tuner may get one for its trials.
+    """
     node = launch.arguments.get(parameter)
     if not isinstance(node, ast.Name):
         return None
@@ -113,7 +116,7 @@ def _unset_at(module: Module, launch: Launch, parameter: str) -> ast.expr | None
             and module.names.is_call(statement.value, *_UNSET)
         )
         if is_made and isinstance(statement, ast.Assign):
-            return statement.value
+            return statement.value if _is_read(module, launch, statement.value) else None
         if not all(_only_looks(statement, name) for name in mentioned):
             return None
     return None

@@ -174,20 +174,40 @@ def _is_one(node: ast.expr) -> bool:
 
 
 def _is_one_block(module: Module, launch: Launch, count: ast.expr) -> bool:
-    """``cdiv(n, next_power_of_2(n))``, or of ``max`` of it: one block holds the whole extent."""
-    if not isinstance(count, ast.Call) or len(count.args) != 2:
+    """Whether one block holds the whole extent: ``cdiv(n, n)``, ``cdiv(n, next_power_of_2(n))``.
+
+    Or of ``max`` of the latter.
+    """
+    divided = _divided_up(module, count)
+    if divided is None:
         return False
-    extent, block = count.args
-    if not module.names.is_call(count, "triton.cdiv"):
-        return False
+    extent, block = divided
     forms = choices_of(resolve(module, launch, block), "max")
-    return any(
+    return ast.dump(extent) == ast.dump(block) or any(
         isinstance(one, ast.Call)
         and module.names.is_call(one, "triton.next_power_of_2")
         and len(one.args) == 1
         and ast.dump(one.args[0]) == ast.dump(extent)
         for one in forms
     )
+
+
+def _divided_up(module: Module, count: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """Extent and block of ``triton.cdiv(n, b)`` and of ``(n + b - 1) // b``."""
+    match count:
+        case ast.Call(args=[extent, block]) if module.names.is_call(count, "triton.cdiv"):
+            return extent, block
+        case ast.BinOp(
+            left=ast.BinOp(
+                left=ast.BinOp(left=extent, op=ast.Add(), right=block),
+                op=ast.Sub(),
+                right=ast.Constant(value=1),
+            ),
+            op=ast.FloorDiv(),
+            right=divisor,
+        ) if ast.dump(block) == ast.dump(divisor):
+            return extent, block
+    return None
 
 
 def _demands_one(statement: ast.stmt, count: str) -> bool:
