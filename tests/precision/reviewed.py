@@ -67,6 +67,7 @@ LISTS = (
     (FOLDER / "further_package_repositories.yaml", "at first sight"),
     (FOLDER / "unread_in_packages.yaml", "at first sight"),
     (FOLDER / "unread_in_repositories.yaml", "at first sight"),
+    (FOLDER / "last_repositories.yaml", "at first sight"),
 )
 """Reports on other repositories, read by hand, in the order in which they were read."""
 
