@@ -23,7 +23,7 @@ from tilewright.source.text import Range
 _MANY = 48
 _REPEAT = "repeat an earlier one"
 _FEW = 4
-"""Repeats that are less than one of so many were left alone as often as not."""
+"""Where fewer than one in so many configurations repeats another, little time is lost."""
 
 
 @detector("suboptimal_autotune_configs")

@@ -92,7 +92,7 @@ def _by_loop(
 def _is_little_work(flow: Flow, loop: Loop, sums: Collection[_Sum]) -> bool:
     """Whether a turn has nothing beside which these reductions are cheap.
 
-    That are products, a loop of its own, and reductions that every turn needs.
+    Products, a loop of its own, and reductions that every turn needs cost more.
     """
     follow = {id(each.node) for each in sums}
     stay = (
